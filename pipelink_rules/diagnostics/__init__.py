@@ -1,0 +1,1 @@
+"""What the linker says to its users: stable codes, diagnostics, their text and JSON forms."""

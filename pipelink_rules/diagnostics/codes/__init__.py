@@ -1,0 +1,1 @@
+"""The rows of the catalogue, one module a family (design: families of codes)."""

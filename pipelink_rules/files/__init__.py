@@ -1,0 +1,1 @@
+"""Files of the stages: atomic writing, and dataclasses as canonical JSON."""

@@ -1,0 +1,129 @@
+"""Dataclass <-> canonical JSON, driven by the type hints of the dataclass.
+
+Canonical: sorted keys, two-space indent, a final newline, no defaults left out.  Spans are kept,
+so that a stage entered from its file can still name file, line and column.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.model.source import Span
+
+Noun = TypeVar("Noun")
+
+
+def encode(value: Any) -> Any:
+    """A dataclass, tuple or scalar as JSON-ready data."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {item.name: encode(getattr(value, item.name)) for item in dataclasses.fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [encode(item) for item in value]
+    return value
+
+
+def to_json(value: Any) -> str:
+    """Canonical JSON text."""
+    return json.dumps(encode(value), indent=2, sort_keys=True) + "\n"
+
+
+def write_json(path: str | Path, value: Any) -> Path:
+    """Writes a noun to its file."""
+    return write_text(path, to_json(value))
+
+
+def read_json(path: str | Path, kind: type[Noun]) -> Noun:
+    """Reads a noun from its file; PL0011 where the file is not what its stage wrote."""
+    name = str(path)
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        return typing.cast(Noun, _decode(kind, data, kind.__name__))
+    except FileNotFoundError:
+        raise error(
+            "PL0010", f"there is no file {name}", Span(name), helps=("run the stage before",)
+        ) from None
+    except (ValueError, RecursionError, OSError) as problem:
+        raise error(
+            "PL0011",
+            f"{name} is not a {kind.__name__} file: {problem}",
+            Span(name),
+            expected=f"the JSON that the stage before writes for {kind.__name__}",
+            found=str(problem)[:200],
+            helps=("delete the file and build again",),
+        ) from None
+
+
+@lru_cache(maxsize=None)
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _decode(hint: Any, data: Any, where: str) -> Any:
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return _decode_union(typing.get_args(hint), data, where)
+    if origin is tuple:
+        return _decode_tuple(typing.get_args(hint), data, where)
+    if dataclasses.is_dataclass(hint):
+        return _decode_dataclass(typing.cast(type, hint), data, where)
+    if hint is Any:
+        return data
+    if hint is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
+        raise ValueError(f"{where}: expected {hint.__name__}, found {type(data).__name__}")
+    return data
+
+
+def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
+    if data is None and type(None) in options:
+        return None
+    problem: ValueError | None = None
+    for option in options:
+        if option is type(None):
+            continue
+        try:
+            return _decode(option, data, where)
+        except ValueError as failed:
+            problem = problem or failed
+    raise problem or ValueError(f"{where}: unexpected null")
+
+
+def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(data, list):
+        raise ValueError(f"{where}: expected a list, found {type(data).__name__}")
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return tuple(_decode(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
+    if len(data) != len(arguments):
+        raise ValueError(f"{where}: expected {len(arguments)} entries, found {len(data)}")
+    return tuple(
+        _decode(kind, item, f"{where}[{i}]")
+        for i, (kind, item) in enumerate(zip(arguments, data, strict=True))
+    )
+
+
+def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise ValueError(f"{where}: expected an object, found {type(data).__name__}")
+    hints = _hints(kind)
+    names = {item.name for item in dataclasses.fields(kind)}
+    unknown = sorted(set(data) - names)
+    if unknown:
+        raise ValueError(f"{where}: unknown key {unknown[0]!r}")
+    required = {
+        item.name
+        for item in dataclasses.fields(kind)
+        if item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+    }
+    missing = sorted(required - set(data))
+    if missing:
+        raise ValueError(f"{where}: missing key {missing[0]!r}")
+    return kind(**{key: _decode(hints[key], item, f"{where}.{key}") for key, item in data.items()})

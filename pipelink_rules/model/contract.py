@@ -1,0 +1,336 @@
+"""What a component needs and promises: the contract as loaded, and the variant as bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pipelink_rules.model.source import Expr, Span
+
+# dtype name -> (bytes, C++ type).  The only dtypes that ports, buffers and parameters may name.
+DTYPES: dict[str, tuple[int, str]] = {
+    "bf16": (2, "__nv_bfloat16"),
+    "f16": (2, "__half"),
+    "f32": (4, "float"),
+    "i32": (4, "int32_t"),
+    "u32": (4, "uint32_t"),
+    "u8": (1, "uint8_t"),
+}
+
+
+@dataclass(frozen=True)
+class Param:
+    """A compile-time parameter (design: params)."""
+
+    name: str
+    type: str  # "int" or "dtype"
+    choices: tuple[int | str, ...] = ()  # `in:`; empty = any
+    minimum: int | None = None
+    maximum: int | None = None
+    multiple_of: int | None = None
+    default: int | str | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A launch-time integer, inferred from tensor shapes by the launcher."""
+
+    name: str
+    minimum: int = 0
+    maximum: int = 2**31 - 1
+    multiple_of: int = 1
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A coordinate -> byte map: sum(coordinate * stride) * sizeof(dtype), then the swizzle.
+
+    `strides` are in elements, one entry per mode of the shape; a mode may be nested: a tuple of
+    (extent, stride) pairs, innermost first (CuTe's shape:stride).  Empty = row-major, contiguous.
+    """
+
+    strides: tuple[Expr | tuple[tuple[Expr, Expr], ...], ...] = ()
+    swizzle: int = 0  # span in bytes: 0, 32, 64 or 128 (address bits 4..6 ^= bits 7..9)
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Member:
+    """One tile of a ring item (or the one tile of another port)."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...]
+    layout: Layout = Layout()
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class TileAccess:
+    """A global tensor reached through a tensor map: the box of one copy."""
+
+    box: tuple[Expr, ...]  # in elements, same order as the shape (slowest first)
+    swizzle: int = 0
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Stages:
+    """How many stages a ring may have: the placement chooses."""
+
+    minimum: int = 1
+    maximum: int = 8
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Port:
+    """Where data enters or leaves a role, typed.
+
+    space: "ring" (shared-memory ring), "registers" (a fragment), "global" (a tensor of the
+    caller), "scalar" (a number of the caller).
+    """
+
+    name: str
+    space: str
+    direction: str  # "in" or "out"
+    role: str
+    members: tuple[Member, ...]  # ring: the tiles of one item; others: exactly one (scalar: none)
+    rate: Expr = Expr("1")  # items per work item
+    # ring
+    proxy: str = "generic"  # how this side touches the slot: "generic" or "async"
+    arrivals: Expr = Expr("1")  # arrivals of this side per item: on full (out) or on empty (in)
+    tx_bytes: Expr | None = None  # ring out, proxy async: bytes announced per item
+    stages: Stages = Stages()
+    raw: bool = False  # the component issues its own copies and barrier operations
+    # registers
+    fragment: str = ""  # "wgmma_m64": the accumulator fragment of wgmma m64nNk16, one per warpgroup
+    in_place: str = ""  # an out port that lives in the registers of this in port
+    pending: int = 0  # wgmma groups still in flight when it is handed over
+    # global
+    tile: TileAccess | None = None
+    align: int = 16  # bytes, of the base pointer
+    # scalar
+    type: str = ""
+    span: Span | None = None
+    spans: tuple[tuple[str, Span], ...] = ()  # clause name -> place, for diagnostics
+
+    def where(self, clause: str) -> Span | None:
+        """The place of one clause, or of the port where the clause was left to its default."""
+        return dict(self.spans).get(clause, self.span)
+
+
+@dataclass(frozen=True)
+class Op:
+    """One protocol operation of a role, in program order.
+
+    verb     target               meaning
+    acquire  ring out             wait until the next stage is empty; it becomes the current item
+    expect   ring out             arrive on full and announce tx_bytes
+    copy     ring out (+ tensor)  bulk/tensor copy from global into the current item (async proxy)
+    write    ring out / buffer / registers    generic stores
+    commit   ring out             arrive on full
+    wait     ring in              wait until the next item is full; it becomes the current item
+    read     ring in / buffer / registers / global   generic loads
+    mma      ring in              one committed wgmma group reads the current item (async proxy)
+    await    mma N | store N      wait until at most N groups of that kind are pending
+    release  ring in (lag)        arrive on empty for the item `lag` before the current one;
+                                  nothing where this work item has no such item
+    store    ring in / buffer     one committed bulk store group reads it (async proxy)
+    fence    async                fence.proxy.async
+    sync     named barrier        arrive and wait
+    arrive   named barrier        arrive only
+    """
+
+    verb: str
+    target: str = ""  # port, buffer, named barrier; "mma"/"store" for await; "async" for fence
+    count: int = 0  # await: groups that may stay pending
+    lag: int = 0  # release
+    member: str = ""  # copy: the member written
+    source: str = ""  # copy: the global port read; store: the global port written
+    full: bool = False  # await store: wait for global visibility, not only for the shared reads
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Operations repeated `count` times (an expression over work fields and parameters)."""
+
+    count: Expr
+    body: tuple[Op | Repeat, ...]
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers per thread that the role promises to need, and would like to have."""
+
+    minimum: int  # smallest setmaxnreg value without spills (multiple of 8)
+    want: int  # registers beyond this bring nothing
+    entry: int  # smallest register count at kernel entry that compiles (wgmma: N/2 + 26)
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Role:
+    """A set of warps running one entry."""
+
+    name: str
+    warps: Expr
+    converged: str = "warp"  # who calls runtime operations together: thread, warp, warpgroup, role
+    split: str = "role"  # how far its warps are independent: "role", "warpgroup" or "warp";
+    #                      a split role may run on fewer warps, its entry called once per share
+    registers: Registers = Registers(24, 24, 24)
+    schedule: bool = False  # computes the work item; runs inside every other role
+    prologue: tuple[Op | Repeat, ...] = ()  # once, before the first work item (runtime verbs only)
+    body: tuple[Op | Repeat, ...] = ()  # per work item
+    epilogue: tuple[Op | Repeat, ...] = ()  # once, after the last work item (runtime verbs only)
+    uses_mma: bool = False
+    span: Span | None = None
+    spans: tuple[tuple[str, Span], ...] = ()
+
+    def where(self, clause: str) -> Span | None:
+        """The place of one clause, or of the role."""
+        return dict(self.spans).get(clause, self.span)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Private on-chip (shared) memory of a role."""
+
+    name: str
+    role: str
+    bytes: Expr  # of all stages together
+    align: int = 16
+    stages: int = 1  # used round robin: every `write` of the role moves on to the next stage
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class NamedBarrier:
+    """A hardware named barrier under a logical name; the linker gives it an id."""
+
+    name: str
+    roles: tuple[str, ...]
+    count: Expr  # threads, a multiple of 32
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class WorkField:
+    """An integer of the work item."""
+
+    name: str
+    value: Expr | None = None  # over symbols; None = varies from item to item
+    minimum: Expr = Expr("0")
+    maximum: Expr | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work item that every role of the component takes (or the schedule gives)."""
+
+    kind: str  # e.g. "gemm_tile"; both sides must agree
+    direction: str  # "in", or "out" for a schedule
+    tile: tuple[Expr, ...]  # the extents both sides must agree on, e.g. [TM, TN, TK]
+    fields: tuple[WorkField, ...]
+    items: Expr | None = None  # schedule: number of work items in the grid, over symbols
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """What the component promises of its numbers."""
+
+    accumulate: str = ""
+    rounds_to: str = ""
+    deterministic: bool = True
+    nan: str = "propagate"
+    flags: tuple[tuple[str, bool], ...] = ()  # required code-generation flags: ftz, prec-div, ...
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Contract:
+    """One component's contract.  `source_file` is the YAML; `arguments` is empty until bound."""
+
+    component: str
+    version: str
+    summary: str
+    archs: tuple[str, ...]
+    params: tuple[Param, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    where: tuple[Expr, ...] = ()
+    work: Work | None = None
+    roles: tuple[Role, ...] = ()
+    ports: tuple[Port, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    named_barriers: tuple[NamedBarrier, ...] = ()
+    numeric: Numeric = Numeric()
+    requires: tuple[Expr, ...] = ()  # host preconditions over symbols
+    file: str = ""
+    span: Span | None = None
+
+    def role(self, name: str) -> Role:
+        """The role of that name; KeyError where there is none."""
+        return {role.name: role for role in self.roles}[name]
+
+    def port(self, name: str) -> Port:
+        """The port of that name; KeyError where there is none."""
+        return {port.name: port for port in self.ports}[name]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the probe found for one role, exact (the interface carries it rounded up to 8)."""
+
+    registers: int  # smallest setmaxnreg value without spills
+    entry: int  # smallest entry register count that compiles
+    stack_bytes: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A contract with its parameters and code-generation flags bound: one LTO object."""
+
+    contract: Contract  # every expression with the parameters substituted
+    arguments: tuple[tuple[str, int | str], ...]  # parameter -> value, sorted
+    flags: tuple[str, ...] = ()  # code-generation flags (ftz, fmad, ...), sorted
+    digest: str = ""  # 12 hex digits over the generated header, flags and ABI version
+    measured: tuple[tuple[str, Measured], ...] = ()  # role -> probe result; empty before the probe
+    prebuilt: str = ""  # folder of the prebuilt artefacts; empty where there is a source
+
+    @property
+    def name(self) -> str:
+        """Folder and namespace stem: `<component>_<digest>`."""
+        return f"{self.contract.component}_{self.digest}"
+
+    def symbol(self, role: str) -> str:
+        """The linker symbol of a role's entry."""
+        return f"pl_{self.contract.component}_{role}_{self.digest}"
+
+
+@dataclass(frozen=True)
+class WeakSymbol:
+    """A weak definition in an object: two objects may share it only with the same body."""
+
+    name: str
+    kind: str  # "func" or "data"
+    body: str  # sha256 of the normalised body
+
+
+@dataclass(frozen=True)
+class BuildRecord:
+    """The `build:` half of a sidecar: how the object was made; never read by check or place."""
+
+    toolkit: str
+    fingerprint: str
+    command: tuple[str, ...] = ()
+    objects: tuple[tuple[str, str], ...] = ()  # file name -> sha256
+    probe: tuple[tuple[str, Measured], ...] = ()
+    weak: tuple[WeakSymbol, ...] = ()
+    codegen: tuple[tuple[str, str], ...] = ()  # ftz, prec_div, prec_sqrt, fmad as the compiler says
+    extra: tuple[tuple[str, str], ...] = field(default_factory=tuple)

@@ -1,0 +1,78 @@
+"""The linked result: what was found in the cubin, and what the launcher needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What reading the linked cubin back found."""
+
+    entry: str
+    registers: int
+    stack_bytes: int
+    spill_stores: int
+    spill_loads: int
+    static_shared_bytes: int
+    instructions: int
+    calls: tuple[str, ...]  # targets of CALL, e.g. compiler slow paths
+    setmaxnreg: tuple[int, ...]  # sorted multiset of USETMAXREG values
+    barrier_ids: tuple[tuple[int, int], ...]  # (named barrier id, sites); -1 = id in a register
+    region_registers: tuple[tuple[str, int], ...]  # program role -> highest register used
+    text_sha256: str  # machine code of the entry, encodings included
+    warnings: tuple[str, ...] = ()  # log lines with meaning (C7504, C7510, ...)
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """One parameter of the entry, in order.
+
+    kind: "tensor_map" (128 bytes, 64-byte aligned), "pointer", "i32" (a symbol), "f32", "u32".
+    """
+
+    kind: str
+    name: str  # launcher keyword, or symbol
+    dtype: str = ""
+    box: tuple[int, ...] = ()  # tensor_map: elements, slowest first
+    swizzle: int = 0
+    port: str = ""  # "instance.port", for messages
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A launcher keyword that takes an array."""
+
+    name: str
+    dtype: str
+    shape: tuple[str, ...]  # expressions over symbols, slowest first
+    direction: str  # "in", "out"
+    align: int  # bytes of the base pointer
+    contiguous: bool = True
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything `launch` needs; `<name>.manifest.json` is its file."""
+
+    name: str
+    target: str
+    entry: str
+    cubin: str  # file name, beside the manifest
+    cubin_sha256: str
+    threads: int
+    shared_bytes: int
+    occupancy: int
+    cluster: tuple[int, int, int]
+    grid: str  # expression over symbols, `sms` and `occupancy`: CTAs to launch
+    parameters: tuple[KernelParameter, ...]
+    tensors: tuple[TensorArgument, ...]
+    scalars: tuple[tuple[str, str], ...]  # keyword -> dtype
+    symbols: tuple[tuple[str, int, int, int], ...]  # (name, minimum, maximum, multiple_of)
+    requires: tuple[tuple[str, str], ...]  # (precondition, who asks: "instance (file:line)")
+    runs_on: tuple[int, int]
+    runtime: str
+    deterministic: bool
+    sites: tuple[tuple[int, str], ...] = ()  # watchdog site id -> "instance.role.port operation"
+    summary: str = ""
+    report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value

@@ -1,0 +1,99 @@
+"""The joint placement of an SM: the problem as numbers, and its solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SharedItem:
+    """A rectangle of shared memory: bytes x phases.
+
+    Two items may share bytes only if their phase masks do not meet.
+    """
+
+    name: str  # "load.ab" (a channel), "store.staging" (a buffer), "barriers" (the mbarrier table)
+    bytes: int  # per stage where `channel` is set
+    align: int
+    phases: int  # bit mask over PlacementProblem.phases
+    channel: str = ""  # the stage variable that multiplies `bytes`
+
+
+@dataclass(frozen=True)
+class StageVariable:
+    """The stage count of a channel; lower `priority` is maximised first."""
+
+    name: str
+    minimum: int
+    maximum: int
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class RoleNeed:
+    """What a program role needs of warps and registers."""
+
+    name: str
+    warps: int
+    warpgroup: bool
+    minimum: int  # registers per thread without spills
+    want: int
+    entry: int  # smallest entry register count that compiles
+
+
+@dataclass(frozen=True)
+class BarrierNeed:
+    """A named barrier to be given an id."""
+
+    name: str  # "instance.barrier"
+    phases: int
+
+
+@dataclass(frozen=True)
+class PlacementProblem:
+    """Everything the placement decides about, for one megakernel and target."""
+
+    name: str
+    target: str
+    occupancy: int
+    phases: tuple[str, ...]
+    items: tuple[SharedItem, ...]
+    stages: tuple[StageVariable, ...]
+    roles: tuple[RoleNeed, ...]
+    barriers: tuple[BarrierNeed, ...]
+    mbarriers_per_stage: tuple[tuple[str, int], ...]  # channel -> mbarriers per stage (2)
+    mbarriers_fixed: int = 0
+    reserved_barriers: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Warpgroup:
+    """Four warps and the registers they get."""
+
+    index: int
+    roles: tuple[str, ...]
+    registers: int  # setmaxnreg value; equal to the entry registers where none is emitted
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The numbers the linker solved; `<name>.placement.json` is its file."""
+
+    name: str
+    target: str
+    stages: tuple[tuple[str, int], ...]  # channel -> stages
+    offsets: tuple[tuple[str, int], ...]  # item -> byte offset from the 1 KiB aligned shared base
+    barriers: tuple[tuple[str, int], ...]  # channel -> byte offset of its mbarriers (full, then empty)
+    shared_bytes: int  # dynamic shared memory of the launch
+    bound_bytes: int  # max live bytes of a phase: proves the height where equal
+    named: tuple[tuple[str, int], ...]  # named barrier -> id
+    warps: tuple[tuple[str, int], ...]  # role -> first warp
+    threads: int
+    entry_registers: int
+    setmaxnreg: bool
+    warpgroups: tuple[Warpgroup, ...]
+    occupancy: int
+    proved: bool  # the stage counts are proved best
+    solver: str  # "z3 5.4.1"
+    notes: tuple[str, ...] = ()
+    kept: bool = False  # taken over from the previous placement (stability)

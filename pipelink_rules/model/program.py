@@ -1,0 +1,140 @@
+"""A megakernel: as declared (MegakernelSpec) and as collected (Program)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.source import Span
+
+
+@dataclass(frozen=True)
+class InstanceSpec:
+    """One line of `instances=`: a component with (some of) its parameters."""
+
+    name: str
+    label: str  # "//package:component"
+    arguments: tuple[tuple[str, int | str], ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ConnectionSpec:
+    """One line of `connect=`: the left side is fed by the right one."""
+
+    consumer: str  # "instance.port"
+    producer: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class MegakernelSpec:
+    """A megakernel as declared in an SConscript; `<name>.spec.json` is its file."""
+
+    name: str
+    instances: tuple[InstanceSpec, ...]
+    connect: tuple[ConnectionSpec, ...] = ()
+    tensors: tuple[tuple[str, tuple[str, ...]], ...] = ()  # launcher keyword -> global ports
+    scalars: tuple[tuple[str, tuple[str, ...]], ...] = ()  # launcher keyword -> scalar ports
+    transfers: tuple[tuple[str, str], ...] = ()  # consumer port -> requested transfer kind
+    stages: tuple[tuple[str, int], ...] = ()  # "instance.port" of a ring producer -> fixed stages
+    warps: tuple[tuple[str, int], ...] = ()  # role name ("instance" or "instance.role") -> warps
+    archs: tuple[str, ...] = ("sm_90a",)
+    occupancy: int = 1  # CTAs per SM
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    runtime: str = "release"  # which build of the device runtime is linked
+    summary: str = ""
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A variant in a megakernel."""
+
+    name: str
+    label: str
+    variant: Variant
+    span: Span | None = None
+
+
+# Transfer kinds of this version (design.md §7).
+RING = "ring"  # shared ring -> shared ring: same memory, full/empty mbarriers, nothing generated
+FUSED = "fused"  # registers -> registers in the same warps: passed by reference
+HANDOVER = "handover"  # registers -> registers of other warps, through a generated shared ring
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Two ports joined, and the transfer chosen for them."""
+
+    producer: tuple[str, str]  # (instance, port)
+    consumer: tuple[str, str]
+    transfer: str
+    span: Span | None = None
+
+    @property
+    def name(self) -> str:
+        """`load.ab -> mma.ab`, as in messages and maps."""
+        return f"{'.'.join(self.producer)} -> {'.'.join(self.consumer)}"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A shared-memory ring of the program: one producer port, its consumers, its barriers.
+
+    Channels of kind RING come from a producer's ring port.  Channels of kind HANDOVER are made by
+    the linker: an item is one warpgroup's fragment, `shares` items per work item, item number
+    work_item * shares + share.
+    """
+
+    name: str  # "load.ab", or "mma.acc>bias.acc" for a hand-over
+    kind: str  # RING or HANDOVER
+    producer: tuple[str, str]
+    consumers: tuple[tuple[str, str], ...]
+    stage_bytes: int
+    align: int
+    minimum: int  # stages
+    maximum: int
+    full_arrivals: int  # mbarrier count of full[stage]
+    empty_arrivals: int  # mbarrier count of empty[stage]
+    shares: int = 1  # HANDOVER: items per work item
+    member_offsets: tuple[tuple[str, int], ...] = ()  # byte offset of each member in a stage
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ProgramRole:
+    """A set of warps of the megakernel and the entries it calls, in order, per work item."""
+
+    name: str
+    members: tuple[tuple[str, str], ...]  # (instance, role), in call order
+    warps: int  # warps it runs on
+    calls: int  # how often each entry is called per work item (declared warps / warps)
+    warpgroup: bool  # must start at a warpgroup (wgmma, setmaxnreg of its own)
+    minimum: int  # registers: largest minimum of its members
+    want: int
+    entry: int  # entry-register floor
+
+
+@dataclass(frozen=True)
+class Program:
+    """A megakernel with every contract resolved for one target: what check and place read."""
+
+    name: str
+    target: str
+    instances: tuple[Instance, ...]  # sorted by name
+    connections: tuple[Connection, ...]
+    channels: tuple[Channel, ...]
+    roles: tuple[ProgramRole, ...]
+    schedule: tuple[str, str]  # (instance, role) that computes the work item
+    tensors: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # keyword -> ((instance, port), ...)
+    scalars: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    symbols: tuple[str, ...]  # launch-time integers, unified by name, sorted
+    occupancy: int
+    cluster: tuple[int, int, int]
+    runtime: str
+    spec: MegakernelSpec
+
+    def instance(self, name: str) -> Instance:
+        """The instance of that name; KeyError where there is none."""
+        return {item.name: item for item in self.instances}[name]
