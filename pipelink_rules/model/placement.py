@@ -61,7 +61,7 @@ class PlacementProblem:
     stages: tuple[StageVariable, ...]
     roles: tuple[RoleNeed, ...]
     barriers: tuple[BarrierNeed, ...]
-    mbarriers_per_stage: tuple[tuple[str, int], ...]  # channel -> mbarriers per stage (2)
+    mbarriers_per_stage: tuple[tuple[str, int], ...]  # channel -> mbarriers per stage (2 * shares)
     mbarriers_fixed: int = 0
     reserved_barriers: tuple[int, ...] = (0,)
 
@@ -83,7 +83,7 @@ class Placement:
     target: str
     stages: tuple[tuple[str, int], ...]  # channel -> stages
     offsets: tuple[tuple[str, int], ...]  # item -> byte offset from the 1 KiB aligned shared base
-    barriers: tuple[tuple[str, int], ...]  # channel -> byte offset of its mbarriers (full, then empty)
+    barriers: tuple[tuple[str, int], ...]  # channel -> byte offset of its mbarriers: per share full[S], empty[S]
     shared_bytes: int  # dynamic shared memory of the launch
     bound_bytes: int  # max live bytes of a phase: proves the height where equal
     named: tuple[tuple[str, int], ...]  # named barrier -> id

@@ -83,8 +83,9 @@ class Channel:
     """A shared-memory ring of the program: one producer port, its consumers, its barriers.
 
     Channels of kind RING come from a producer's ring port.  Channels of kind HANDOVER are made by
-    the linker: an item is one warpgroup's fragment, `shares` items per work item, item number
-    work_item * shares + share.
+    the linker: `shares` parallel rings with one stage count; a stage holds the accumulators of one
+    work item, share w (one warpgroup's fragment) at byte w * stage_bytes / shares, each share
+    with full/empty mbarriers of its own.
     """
 
     name: str  # "load.ab", or "mma.acc>bias.acc" for a hand-over
@@ -97,7 +98,7 @@ class Channel:
     maximum: int
     full_arrivals: int  # mbarrier count of full[stage]
     empty_arrivals: int  # mbarrier count of empty[stage]
-    shares: int = 1  # HANDOVER: items per work item
+    shares: int = 1  # HANDOVER: warpgroup fragments in a stage
     member_offsets: tuple[tuple[str, int], ...] = ()  # byte offset of each member in a stage
     span: Span | None = None
 
