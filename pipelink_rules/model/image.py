@@ -37,6 +37,7 @@ class KernelParameter:
     box: tuple[int, ...] = ()  # tensor_map: elements, slowest first
     swizzle: int = 0
     port: str = ""  # "instance.port", for messages
+    ports: tuple[str, ...] = ()  # every "instance.port" that this parameter serves
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,23 @@ class TensorArgument:
     name: str
     dtype: str
     shape: tuple[str, ...]  # expressions over symbols, slowest first
-    direction: str  # "in", "out"
+    direction: str  # "in", "out", or "inout" where one port reads and another writes it
     align: int  # bytes of the base pointer
     contiguous: bool = True
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place of the program where a role may wait; `number` is what the watchdog reports."""
+
+    number: int  # from 1
+    instance: str
+    role: str
+    port: str  # port or named barrier of the component
+    channel: str = ""  # ring behind the port; empty for a named barrier
+    stages: int = 0
+    full_arrivals: int = 0  # arrivals that complete a full barrier of the channel
+    empty_arrivals: int = 0  # arrivals that complete an empty barrier; threads of a named barrier
 
 
 @dataclass(frozen=True)
@@ -73,6 +88,6 @@ class Manifest:
     runs_on: tuple[int, int]
     runtime: str
     deterministic: bool
-    sites: tuple[tuple[int, str], ...] = ()  # watchdog site id -> "instance.role.port operation"
+    sites: tuple[Site, ...] = ()  # runtime "watchdog": where a wait can run over the limit
     summary: str = ""
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value

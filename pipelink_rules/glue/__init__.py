@@ -1,0 +1,1 @@
+"""From numbers to code: the entry, its parameters and its transfers, as readable CUDA."""

@@ -1,0 +1,57 @@
+"""Where can a role wait, and which number does the watchdog give that place?
+
+Numbers are written here once: the glue passes them to the runtime, the manifest explains them.
+"""
+
+from __future__ import annotations
+
+from pipelink_rules.model.image import Site
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import Channel, Program
+
+
+def watchdog_sites(program: Program, placement: Placement | None = None) -> tuple[Site, ...]:
+    """Every end of a channel and every named barrier of a role, numbered from 1.
+
+    Instances by name, their ports in contract order, then their named barriers per role.  Without
+    a placement the stages are left 0 (numbers do not depend on it).
+    """
+    stages = dict(placement.stages) if placement else {}
+    ends: dict[tuple[str, str], Channel] = {}
+    for channel in program.channels:
+        for end in (channel.producer, *channel.consumers):
+            ends[end] = channel
+    found: list[Site] = []
+    for instance in sorted(program.instances, key=lambda item: item.name):
+        contract = instance.variant.contract
+        for port in contract.ports:
+            end = ends.get((instance.name, port.name))
+            if end is not None:
+                found.append(
+                    Site(
+                        len(found) + 1,
+                        instance.name,
+                        port.role,
+                        port.name,
+                        end.name,
+                        stages.get(end.name, 0),
+                        end.full_arrivals,
+                        end.empty_arrivals,
+                    )
+                )
+        for barrier in contract.named_barriers:
+            threads = barrier.count.literal or 0
+            for role in barrier.roles:
+                found.append(
+                    Site(
+                        len(found) + 1, instance.name, role, barrier.name, empty_arrivals=threads
+                    )
+                )
+    return tuple(found)
+
+
+def site_numbers(program: Program) -> dict[tuple[str, str, str], int]:
+    """(instance, role, port or named barrier) -> site number, for the glue."""
+    return {
+        (site.instance, site.role, site.port): site.number for site in watchdog_sites(program)
+    }
