@@ -129,7 +129,7 @@ class Op:
     acquire  ring out             wait until the next stage is empty; it becomes the current item
     expect   ring out             arrive on full and announce tx_bytes
     copy     ring out (+ tensor)  bulk/tensor copy from global into the current item (async proxy)
-    write    ring out / buffer / registers    generic stores
+    write    ring out / buffer / registers / global   generic stores
     commit   ring out             arrive on full
     wait     ring in              wait until the next item is full; it becomes the current item
     read     ring in / buffer / registers / global   generic loads
@@ -164,11 +164,14 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Registers:
-    """Registers per thread that the role promises to need, and would like to have."""
+    """Registers per thread that the role promises to need, and would like to have.
 
-    minimum: int  # smallest setmaxnreg value without spills (multiple of 8)
-    want: int  # registers beyond this bring nothing
-    entry: int  # smallest register count at kernel entry that compiles (wgmma: N/2 + 26)
+    Expressions over parameters; literals once bound (minimum and want rounded up to 8).
+    """
+
+    minimum: Expr  # smallest setmaxnreg value without spills
+    want: Expr  # registers beyond this bring nothing
+    entry: Expr  # smallest register count at kernel entry that compiles (wgmma: N/2 + 26)
     span: Span | None = None
 
 
@@ -181,7 +184,7 @@ class Role:
     converged: str = "warp"  # who calls runtime operations together: thread, warp, warpgroup, role
     split: str = "role"  # how far its warps are independent: "role", "warpgroup" or "warp";
     #                      a split role may run on fewer warps, its entry called once per share
-    registers: Registers = Registers(24, 24, 24)
+    registers: Registers = Registers(Expr("24"), Expr("24"), Expr("24"))
     schedule: bool = False  # computes the work item; runs inside every other role
     prologue: tuple[Op | Repeat, ...] = ()  # once, before the first work item (runtime verbs only)
     body: tuple[Op | Repeat, ...] = ()  # per work item

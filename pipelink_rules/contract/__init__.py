@@ -1,0 +1,1 @@
+"""Contracts: text to nouns, parameters bound, nouns to sidecars."""
