@@ -1,0 +1,1 @@
+"""Which CUDA toolkit builds: found, probed by really linking, and fingerprinted."""

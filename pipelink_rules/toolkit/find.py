@@ -1,0 +1,214 @@
+"""Which CUDA toolkit builds?  The first candidate that passes the probe; the result is cached."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.toolkit.layout import (
+    Incomplete,
+    Layout,
+    fingerprint_of,
+    layout_of,
+    root_of_nvcc,
+    shim_nvvm,
+    stat_key,
+)
+from pipelink_rules.toolkit.probe import probe, probe_nvjitlink, tool_environment
+from pipelink_rules.toolkit.process import run_tool
+from pipelink_rules.toolkit.toolkit import Refused, Toolkit
+
+_SCHEMA = 2  # of probe.json: raise it when the probe asks more
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A folder that may be a toolkit, and how it was come by."""
+
+    source: str
+    root: Path
+
+
+def candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
+    """The folders to look at, in order, each once.  CUDA_HOME has no say."""
+    seen: set[Path] = set()
+    for candidate in _all_candidates(environ):
+        real = candidate.root.resolve()
+        if real not in seen:
+            seen.add(real)
+            yield candidate
+
+
+def _all_candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
+    chosen = environ.get("PIPELINK_CUDA", "")
+    if chosen:
+        yield Candidate("$PIPELINK_CUDA", Path(chosen).absolute())
+    for entry in sys.path:
+        for root in sorted(Path(entry or ".").glob("nvidia/cu[0-9]*"), reverse=True):
+            if (root / "bin/nvcc").exists():
+                yield Candidate("wheels of this python", root.absolute())
+    nvcc = which("nvcc", path=environ.get("PATH", ""))
+    if nvcc:
+        root_found = root_of_nvcc(Path(nvcc), _dryrun(nvcc, environ))
+        if root_found:
+            yield Candidate("nvcc on PATH", root_found.absolute())
+    for root in sorted(Path("/usr/local").glob("cuda*"), key=_newest_first, reverse=True):
+        if (root / "bin/nvcc").exists():
+            yield Candidate("/usr/local", root)
+
+
+def _newest_first(root: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", root.name)) or (999,)
+
+
+def _dryrun(nvcc: str, environ: Mapping[str, str]) -> str:
+    argv = [nvcc, "-dryrun", "-E", "-x", "cu", os.devnull]
+    return run_tool(argv, {"PATH": environ.get("PATH", "/usr/bin:/bin")}, timeout=30).text
+
+
+def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None) -> Toolkit:
+    """The toolkit of this build.
+
+    Candidates: $PIPELINK_CUDA, the pip wheels of this interpreter, nvcc on PATH, /usr/local/cuda*.
+    $PIPELINK_CUDA is a choice, not a hint: where it is refused, nothing else is taken.
+    Raises PL1201 with every candidate's reason where none passes.
+    """
+    environ = os.environ if environ is None else environ
+    refused: list[Refused] = []
+    for candidate in candidates(environ):
+        found = examine(candidate, build_dir, environ)
+        if isinstance(found, Toolkit):
+            return replace(found, refused=tuple(refused))
+        refused.append(found)
+        if candidate.source == "$PIPELINK_CUDA":
+            break
+    raise error(
+        "PL1201",
+        "no usable CUDA toolkit was found",
+        expected="a CUDA 13 toolkit whose nvlink (13.2 or later) links two objects with setmaxnreg",
+        found="; ".join(f"{item.root}: refused" for item in refused) or "no toolkit at all",
+        notes=tuple(
+            f"{item.source}: {item.root} {item.version}: {item.reason}" for item in refused
+        ),
+        helps=(
+            "python -m pip install 'pipelink[toolkit]'",
+            "or set PIPELINK_CUDA to the folder of a toolkit",
+            "`pipelink doctor` shows every candidate",
+        ),
+        subject="toolkit",
+    )
+
+
+def examine(
+    candidate: Candidate, build_dir: str | Path, environ: Mapping[str, str]
+) -> Toolkit | Refused:
+    """One candidate, probed; answered from `.toolkit/probe.json` where nothing changed."""
+    folder = Path(build_dir).absolute() / ".toolkit"
+    try:
+        layout = layout_of(candidate.root, environ)
+    except Incomplete as missing:
+        return Refused(candidate.source, str(candidate.root), "", str(missing))
+    key = stat_key(layout)
+    known = _read(folder).get(str(candidate.root))
+    if not isinstance(known, dict) or known.get("key") != key:
+        known = {"key": key, **asdict(_judge(layout, folder, environ))}
+        _remember(folder, str(candidate.root), known)
+    if known["reason"]:
+        return Refused(
+            candidate.source, str(candidate.root), str(known["version"]), str(known["reason"])
+        )
+    return Toolkit(
+        root=str(candidate.root),
+        source=candidate.source,
+        version=str(known["version"]),
+        fingerprint=str(known["fingerprint"]),
+        nvcc=str(layout.nvcc),
+        ptxas=str(layout.ptxas),
+        nvlink=str(layout.nvlink),
+        cicc=str(layout.cicc),
+        cuobjdump=str(layout.cuobjdump or ""),
+        nvdisasm=str(layout.nvdisasm or ""),
+        nvvmpath=str(shim_nvvm(layout, folder)),
+        libraries=str(layout.libraries),
+        includes=tuple(str(path) for path in layout.includes),
+        libnvvm=str(layout.libnvvm),
+        nvjitlink=str(layout.nvjitlink or ""),
+        host_compiler=str(layout.host_compiler),
+        archs=tuple(known["archs"]),
+    )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the probe said of one candidate; kept in probe.json."""
+
+    version: str
+    reason: str  # '' = accepted
+    fingerprint: str = ""
+    archs: tuple[str, ...] = ()
+
+
+def _judge(layout: Layout, folder: Path, environ: Mapping[str, str]) -> Judgement:
+    environment = tool_environment(layout, environ)
+
+    def say(*argv: object) -> str:
+        return run_tool([str(part) for part in argv], environment, timeout=60).text
+
+    versions = {
+        "nvcc": _version(say(layout.nvcc, "--version")),
+        "nvlink": _version(say(layout.nvlink, "--version")),
+        "ptxas": _version(say(layout.ptxas, "--version")),
+        "g++": say(layout.host_compiler, "-dumpfullversion"),
+    }
+    version = versions["nvcc"]
+    if not version:
+        return Judgement("", "its nvcc does not run")
+    reason = probe(layout, shim_nvvm(layout, folder), folder, environ)
+    if reason:
+        return Judgement(version, reason)
+    archs = tuple(sorted(say(layout.nvcc, "--list-gpu-arch").split()))
+    fingerprint = fingerprint_of(layout, (f"{k} {v}" for k, v in sorted(versions.items())))
+    return Judgement(version, "", fingerprint, archs)
+
+
+def _version(text: str) -> str:
+    found = re.search(r"\bV(\d+(?:\.\d+)+)", text)
+    return found[1] if found else ""
+
+
+def nvjitlink_reason(toolkit: Toolkit, build_dir: str | Path, environ: Mapping[str, str]) -> str:
+    """'' where the nvJitLink backend of this toolkit works, else why not; cached as well."""
+    folder = Path(build_dir).absolute() / ".toolkit"
+    layout = layout_of(Path(toolkit.root), environ)
+    key, name = stat_key(layout), f"nvjitlink {toolkit.root} {sys.executable}"
+    known = _read(folder).get(name)
+    if not isinstance(known, dict) or known.get("key") != key:
+        known = {"key": key, "reason": probe_nvjitlink(layout, folder, environ)}
+        _remember(folder, name, known)
+    return str(known["reason"])
+
+
+def _read(folder: Path) -> dict[str, dict[str, Any]]:
+    try:
+        data = json.loads((folder / "probe.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(data, dict) or data.get("schema") != _SCHEMA:
+        return {}
+    found = data.get("candidates", {})
+    return found if isinstance(found, dict) else {}
+
+
+def _remember(folder: Path, name: str, entry: dict[str, Any]) -> None:
+    # Two builds may write at once: the later one wins, and the loser only probes once more.
+    data = {"schema": _SCHEMA, "candidates": {**_read(folder), name: entry}}
+    write_text(folder / "probe.json", json.dumps(data, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,157 @@
+"""Where are the tools of a toolkit folder?  Knows the .run, distribution and pip-wheel layouts."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+from pipelink_rules.files.atomic import sha256
+
+_LIBNVVM = ("nvvm/lib64/libnvvm.so", "nvvm/lib/libnvvm.so", "nvvm/lib64/libnvvm.so.4")
+_LIBRARY_FOLDERS = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a candidate, before anything has been run."""
+
+    root: Path
+    nvcc: Path
+    ptxas: Path
+    nvlink: Path
+    fatbinary: Path
+    cicc: Path
+    libdevice: Path
+    libnvvm: Path
+    libraries: Path
+    includes: tuple[Path, ...]
+    cuobjdump: Path | None
+    nvdisasm: Path | None
+    nvjitlink: Path | None
+    host_compiler: Path
+
+    @property
+    def tools(self) -> tuple[Path, ...]:
+        """The files whose contents decide what comes out of a build."""
+        fixed = [self.nvcc, self.cicc, self.ptxas, self.nvlink, self.fatbinary, self.libdevice]
+        fixed += [self.libnvvm, self.libraries / "libcudadevrt.a"]
+        fixed += [tool for tool in (self.nvjitlink,) if tool]
+        return tuple(fixed)
+
+
+class Incomplete(Exception):
+    """A file that a toolkit must have is not there; the text says which."""
+
+
+def layout_of(root: Path, environ: Mapping[str, str]) -> Layout:
+    """The files below `root`; Incomplete where one is missing."""
+    host = which("g++", path=environ.get("PATH", "/usr/bin:/bin")) or which(
+        "g++", path="/usr/bin:/bin"
+    )
+    if host is None:
+        raise Incomplete("there is no g++ on PATH, and nvcc preprocesses with it")
+    folders = [root / folder for folder in _LIBRARY_FOLDERS]
+    libraries = _first((folder / "libcudadevrt.a" for folder in folders), "libcudadevrt.a").parent
+    include_roots = (root / "include", root / "targets/x86_64-linux/include")
+    include = _first((folder / "cuda_runtime.h" for folder in include_roots), "cuda_runtime.h")
+    extras = (include.parent / "cccl", root / "cccl")
+    nvvm = [root / name for name in _LIBNVVM]
+    nvvm += [folder / name for folder in folders for name in ("libnvvm.so", "libnvvm.so.4")]
+    jit = (path for folder in folders for path in sorted(folder.glob("libnvJitLink.so.*")))
+    return Layout(
+        root=root,
+        nvcc=_first((root / "bin/nvcc",), "bin/nvcc"),
+        ptxas=_first((root / "bin/ptxas",), "bin/ptxas"),
+        nvlink=_first((root / "bin/nvlink",), "bin/nvlink"),
+        fatbinary=_first((root / "bin/fatbinary",), "bin/fatbinary"),
+        cicc=_first((root / "nvvm/bin/cicc", root / "bin/cicc"), "nvvm/bin/cicc"),
+        libdevice=_first(
+            sorted((root / "nvvm/libdevice").glob("libdevice.*.bc")),
+            "nvvm/libdevice/libdevice.10.bc",
+        ),
+        libnvvm=_first(nvvm, "libnvvm.so (nvlink loads it for link-time optimisation)"),
+        libraries=libraries,
+        includes=(include.parent, *(folder for folder in extras if folder.is_dir())),
+        cuobjdump=_tool(root, "cuobjdump", environ),
+        nvdisasm=_tool(root, "nvdisasm", environ),
+        nvjitlink=next(jit, None),
+        host_compiler=Path(host).absolute(),
+    )
+
+
+def _first(paths: Iterable[Path], name: str) -> Path:
+    for path in paths:
+        if path.exists():
+            return path
+    raise Incomplete(f"there is no {name} in it")
+
+
+def _tool(root: Path, name: str, environ: Mapping[str, str]) -> Path | None:
+    own = root / "bin" / name
+    if os.access(own, os.X_OK):
+        return own
+    # Readers of cubins only: another toolkit's will do, and none enters the fingerprint.
+    found = which(name, path=environ.get("PATH", ""))
+    return Path(found) if found else None
+
+
+def root_of_nvcc(nvcc: Path, dryrun: str) -> Path | None:
+    """The toolkit an `nvcc` belongs to, by its own word (`nvcc -dryrun`): it may be a wrapper."""
+    found = re.search(r"^#\$ TOP=(\S+)", dryrun, re.M)
+    if found:
+        return Path(os.path.normpath(found[1]))
+    real = nvcc.resolve()
+    return real.parent.parent if real.parent.name == "bin" else None
+
+
+def shim_nvvm(layout: Layout, shims: Path) -> Path:
+    """The folder for `nvlink -nvvmpath`.
+
+    nvlink opens `<nvvmpath>/lib64/libnvvm.so` and nothing else; wheels and distribution packages
+    keep the library elsewhere, under a versioned name.  A private folder with one link repairs it.
+    """
+    own = layout.root / "nvvm"
+    if (own / "lib64/libnvvm.so").exists():
+        return own
+    name = hashlib.sha256(str(layout.libnvvm).encode()).hexdigest()[:8]
+    folder = (shims / f"nvvm_{name}").absolute()
+    link = folder / "lib64/libnvvm.so"
+    if not (link.is_symlink() and os.readlink(link) == str(layout.libnvvm)):
+        link.parent.mkdir(parents=True, exist_ok=True)
+        temporary = link.with_name(f".libnvvm.so.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(layout.libnvvm)
+        os.replace(temporary, link)
+    return folder
+
+
+def stat_key(layout: Layout) -> str:
+    """Changes when a tool, library or header of the toolkit changes; needs no file to be read."""
+    rows = [f"{layout.host_compiler} {_stat(layout.host_compiler)}"]
+    rows += [f"{path} {_stat(path)}" for path in (*layout.tools, *_headers(layout))]
+    rows += [str(path) for path in (layout.cuobjdump, layout.nvdisasm)]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def _stat(path: Path) -> str:
+    info = path.stat()
+    return f"{info.st_size} {info.st_mtime_ns}"
+
+
+def _headers(layout: Layout) -> list[Path]:
+    folder = layout.includes[0]
+    names = [entry for entry in os.scandir(folder) if entry.is_file()]
+    crt = folder / "crt"
+    names += [entry for entry in os.scandir(crt) if entry.is_file()] if crt.is_dir() else []
+    return [Path(entry.path) for entry in sorted(names, key=lambda entry: entry.path)]
+
+
+def fingerprint_of(layout: Layout, versions: Iterable[str]) -> str:
+    """sha256 over what the tools are, not where: equal in every checkout and on every machine."""
+    rows = [f"{path.name} {sha256(path)}" for path in (*layout.tools, *_headers(layout))]
+    return hashlib.sha256("\n".join([*rows, *versions]).encode()).hexdigest()

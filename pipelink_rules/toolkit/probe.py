@@ -1,0 +1,144 @@
+"""Can this toolkit really link components?  Two objects are compiled and linked, always.
+
+A version number is not an answer: nvlink 13.0 and 13.1 drop the `a` of sm_90a, wheels lack the
+libnvvm.so that nvlink opens, and a link against the wrong objects succeeds with an empty kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pipelink_rules
+from pipelink_rules.toolkit.layout import Layout
+from pipelink_rules.toolkit.process import ToolOutput, run_tool
+from pipelink_rules.toolkit.toolkit import minimal_environment
+
+ARCH = "90a"  # the architecture whose features a broken linker loses
+ENTRY = "pl_toolkit_probe"
+_TIMEOUT = 120.0
+_SOURCES = {
+    "scale": 'extern "C" __device__ float pl_toolkit_scale(float x) { return x * 2.0f; }\n',
+    "entry": """extern "C" __device__ float pl_toolkit_scale(float);
+extern "C" __global__ void __launch_bounds__(256, 1) pl_toolkit_probe(float* out) {
+  if (threadIdx.x < 128) {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+  } else {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    out[threadIdx.x] = pl_toolkit_scale(out[threadIdx.x]);
+  }
+}
+""",
+}
+
+
+def tool_environment(layout: Layout, environ: Mapping[str, str]) -> dict[str, str]:
+    """The minimal environment for the tools of a candidate."""
+    folders = (str(layout.nvcc.parent), str(layout.host_compiler.parent))
+    return minimal_environment(folders, environ)
+
+
+def probe(layout: Layout, nvvmpath: Path, scratch: Path, environ: Mapping[str, str]) -> str:
+    """'' where the toolkit links components with nvlink, else the reason why it does not."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    environment = tool_environment(layout, environ)
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
+        folder = Path(name)
+        problem = _compile(layout, folder, environment)
+        if problem:
+            return problem
+        return _link(layout, nvvmpath, folder, environment)
+
+
+def probe_nvjitlink(layout: Layout, scratch: Path, environ: Mapping[str, str]) -> str:
+    """'' where this toolkit's libnvJitLink links components, else the reason why it does not."""
+    if layout.nvjitlink is None:
+        return "there is no libnvJitLink in the toolkit"
+    scratch.mkdir(parents=True, exist_ok=True)
+    environment = tool_environment(layout, environ)
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
+        folder = Path(name)
+        problem = _compile(layout, folder, environment)
+        if problem:
+            return problem
+        job = {
+            "library": str(layout.nvjitlink),
+            "options": [f"-arch=sm_{ARCH}", "-lto", "-verbose"],
+            "objects": [str(folder / f"{stem}.fatbin") for stem in sorted(_SOURCES)],
+            "output": str(folder / "probe.cubin"),
+        }
+        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        argv = child_argv("pipelink_rules.link.nvjitlink_child", str(folder / "job.json"))
+        output = run_tool(argv, child_environment(environment), timeout=_TIMEOUT)
+        return _verdict(output, folder / "probe.cubin", "libnvJitLink")
+
+
+def child_argv(module: str, *arguments: str) -> list[str]:
+    """A module of this package as a process of this interpreter."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The tools' environment plus what a child needs to import this package."""
+    package = str(Path(pipelink_rules.__file__).parent.parent)
+    # The child must find the same site-packages as we do, however they got onto the path.
+    entries = [package, *(entry for entry in sys.path if entry and os.path.isdir(entry))]
+    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entries))}
+
+
+def _compile(layout: Layout, folder: Path, environment: Mapping[str, str]) -> str:
+    def one(stem: str) -> ToolOutput:
+        (folder / f"{stem}.cu").write_text(_SOURCES[stem], encoding="utf-8")
+        gencode = f"arch=compute_{ARCH},code=lto_{ARCH}"
+        argv = [str(layout.nvcc), "-std=c++17", "-O3", "-rdc=true", "--fatbin"]
+        argv += ["-gencode", gencode, f"{stem}.cu", "-o", f"{stem}.fatbin"]
+        return run_tool(argv, environment, cwd=folder, timeout=_TIMEOUT)
+
+    with ThreadPoolExecutor(len(_SOURCES)) as pool:
+        for output in pool.map(one, sorted(_SOURCES)):
+            if not output.ok:
+                return f"its nvcc does not compile a component: {first_line(output)}"
+    return ""
+
+
+def _link(layout: Layout, nvvmpath: Path, folder: Path, environment: Mapping[str, str]) -> str:
+    argv = [str(layout.nvlink), "-Werror", "-lto", f"-nvvmpath={nvvmpath}"]
+    argv += [f"-L{layout.libraries}", "-lcudadevrt", f"-arch=sm_{ARCH}", "-Xptxas=-v"]
+    argv += [f"{stem}.fatbin" for stem in sorted(_SOURCES)] + ["-o", "probe.cubin"]
+    output = run_tool(argv, environment, cwd=folder, timeout=_TIMEOUT)
+    return _verdict(output, folder / "probe.cubin", "nvlink")
+
+
+def _verdict(output: ToolOutput, cubin: Path, linker: str) -> str:
+    if re.search(r"not supported on \.target 'sm_90'", output.text):
+        return (
+            f"its {linker} drops the 'a' of sm_90a when it links, so that setmaxnreg and wgmma do"
+            " not assemble; 13.2 is the first nvlink that keeps it"
+        )
+    if "linker library load error" in output.text:
+        return f"its {linker} could not load libnvvm: {first_line(output)}"
+    if not output.ok:
+        return f"its {linker} does not link two components: {first_line(output)}"
+    if re.search(r"setmaxnreg.*ignored|ignored.*setmaxnreg", output.text):
+        return f"its {linker} ignores setmaxnreg"
+    # A link that found no code for the architecture succeeds with an empty cubin.
+    if not cubin.exists() or f".text.{ENTRY}".encode() not in cubin.read_bytes():
+        return f"its {linker} returned success without the linked kernel"
+    return ""
+
+
+def first_line(output: ToolOutput) -> str:
+    """The line of a tool's text that says what went wrong."""
+    if output.timed_out:
+        return f"no answer within {_TIMEOUT:.0f} s"
+    lines = [line.strip() for line in output.text.splitlines() if line.strip()]
+    for line in lines:
+        if re.search(r"\b(error|fatal|ERROR)\b", line):
+            return line
+    return lines[0] if lines else f"exit status {output.code}"

@@ -1,0 +1,73 @@
+"""What is a usable toolkit?  The tools, the folders, the version and the fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A toolkit that was looked at and not taken."""
+
+    source: str  # "$PIPELINK_CUDA", "wheels of this python", "nvcc on PATH", "/usr/local"
+    root: str
+    version: str  # "" where not even that could be found out
+    reason: str
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """A toolkit that passed the probe.  Paths are absolute; the fingerprint holds none of them."""
+
+    root: str
+    source: str
+    version: str  # of the compiler: "13.5.37"
+    fingerprint: str  # sha256 over the contents of tools, libraries and headers, and over versions
+    nvcc: str
+    ptxas: str
+    nvlink: str
+    cicc: str
+    cuobjdump: str  # "" where there is none
+    nvdisasm: str  # "" where there is none
+    nvvmpath: str  # the folder for `nvlink -nvvmpath`: it holds lib64/libnvvm.so
+    libraries: str  # the folder of libcudadevrt.a
+    includes: tuple[str, ...]  # every header below these belongs to the toolkit
+    libnvvm: str
+    nvjitlink: str  # libnvJitLink of this toolkit; "" where there is none
+    host_compiler: str  # g++: nvcc preprocesses with it, also for device-only output
+    archs: tuple[str, ...] = ()  # virtual architectures the compiler knows: "compute_90a", ...
+    refused: tuple[Refused, ...] = ()  # candidates that came before it
+
+    @property
+    def major(self) -> int:
+        """CUDA major version."""
+        return version_tuple(self.version)[0]
+
+    def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The whole environment of a tool; see `minimal_environment`."""
+        return minimal_environment(
+            (str(Path(self.nvcc).parent), str(Path(self.host_compiler).parent)), environ
+        )
+
+
+def minimal_environment(
+    folders: tuple[str, ...], environ: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """PATH and TMPDIR only.
+
+    NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, CPATH, CUDA_HOME and the like change what the tools do
+    without changing a command line, so no tool sees them.
+    """
+    path = list(dict.fromkeys([*folders, "/usr/bin", "/bin"]))
+    result = {"PATH": ":".join(folder for folder in path if folder), "LC_ALL": "C"}
+    if environ and environ.get("TMPDIR"):
+        result["TMPDIR"] = environ["TMPDIR"]
+    return result
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """`13.5.37` -> (13, 5, 37); (0,) where there is no number."""
+    parts = [int(part) for part in version.split(".") if part.isdigit()]
+    return tuple(parts) or (0,)
