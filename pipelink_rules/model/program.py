@@ -45,6 +45,15 @@ class MegakernelSpec:
     runtime: str = "release"  # which build of the device runtime is linked
     summary: str = ""
     span: Span | None = None
+    spans: tuple[tuple[str, Span], ...] = ()  # "tensors/a" -> place, for diagnostics
+
+    def where(self, *clause: str) -> Span | None:
+        """The place of `section/key/...`, else of its closest written parent, else of the call."""
+        spans = dict(self.spans)
+        for depth in range(len(clause), 0, -1):
+            if "/".join(clause[:depth]) in spans:
+                return spans["/".join(clause[:depth])]
+        return self.span
 
 
 @dataclass(frozen=True)
