@@ -1,0 +1,154 @@
+// The operations every build of the device runtime shares.  How it waits is what the builds differ
+// in: they define `wait_parity` and `wait_named` before including this file.
+#pragma once
+
+#include <pipelink/runtime.cuh>
+
+namespace pipelink {
+namespace runtime {
+
+/// True in one lane of the converged warp; the same lane every time (PTX ISA, elect.sync).
+__device__ __forceinline__ bool elect() {
+  uint32_t elected;
+  asm volatile(
+      "{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
+__device__ __forceinline__ uint32_t full_of(const Ring& ring, const Cursor& at) {
+  return ring.full + 8 * at.stage;
+}
+
+__device__ __forceinline__ uint32_t empty_of(const Ring& ring, const Cursor& at) {
+  return ring.empty + 8 * at.stage;
+}
+
+/// One arrival for the warp, after everything its lanes did before.
+__device__ __forceinline__ void arrive_warp(uint32_t barrier) {
+  __syncwarp();
+  asm volatile(
+      "{.reg .pred p; elect.sync _|p, 0xffffffff;\n"
+      "@p mbarrier.arrive.shared::cta.b64 _, [%0];}" ::"r"(barrier)
+      : "memory");
+}
+
+}  // namespace runtime
+}  // namespace pipelink
+
+extern "C" {
+
+using pipelink::Cursor;
+using pipelink::NamedBarrier;
+using pipelink::Ring;
+using pipelink::TensorMap;
+
+__device__ void pl_ring_acquire(const Ring& ring, const Cursor& at) {
+  // A fresh mbarrier counts as having completed the phase before its first: the producer's first
+  // round passes (PTX ISA, mbarrier.test_wait: parity of the immediately preceding phase).
+  pipelink::runtime::wait_parity(pipelink::runtime::empty_of(ring, at), at.phase ^ 1, ring, at, 0);
+}
+
+__device__ void pl_ring_wait(const Ring& ring, const Cursor& at) {
+  pipelink::runtime::wait_parity(pipelink::runtime::full_of(ring, at), at.phase, ring, at, 1);
+}
+
+__device__ void pl_ring_expect(const Ring& ring, const Cursor& at, uint32_t bytes) {
+  asm volatile(
+      "{.reg .pred p; elect.sync _|p, 0xffffffff;\n"
+      "@p mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;}" ::"r"(
+          pipelink::runtime::full_of(ring, at)),
+      "r"(bytes)
+      : "memory");
+}
+
+__device__ void pl_ring_commit(const Ring& ring, const Cursor& at) {
+  pipelink::runtime::arrive_warp(pipelink::runtime::full_of(ring, at));
+}
+
+__device__ void pl_ring_release(const Ring& ring, const Cursor& at) {
+  pipelink::runtime::arrive_warp(pipelink::runtime::empty_of(ring, at));
+}
+
+__device__ void pl_ring_advance(const Ring& ring, Cursor& at) {
+  if (++at.stage == ring.stages) {
+    at.stage = 0;
+    at.phase ^= 1;
+  }
+}
+
+__device__ void pl_ring_copy_tile(const Ring& ring, const Cursor& at, uint32_t offset,
+                                  const TensorMap* tensor, int32_t x, int32_t y) {
+  if (pipelink::runtime::elect()) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        " [%0], [%1, {%3, %4}], [%2];" ::"r"(pipelink::stage_address(ring, at) + offset),
+        "l"(tensor), "r"(pipelink::runtime::full_of(ring, at)), "r"(x), "r"(y)
+        : "memory");
+  }
+}
+
+__device__ void pl_ring_copy_bulk(const Ring& ring, const Cursor& at, uint32_t offset,
+                                  const void* source, uint32_t bytes) {
+  if (pipelink::runtime::elect()) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(pipelink::stage_address(ring, at) + offset),
+        "l"(__cvta_generic_to_global(source)), "r"(bytes),
+        "r"(pipelink::runtime::full_of(ring, at))
+        : "memory");
+  }
+}
+
+__device__ void pl_store_tile(const TensorMap* tensor, uint32_t shared, int32_t x, int32_t y) {
+  __syncwarp();
+  if (pipelink::runtime::elect()) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];\n"
+        "cp.async.bulk.commit_group;" ::"l"(tensor),
+        "r"(shared), "r"(x), "r"(y)
+        : "memory");
+  }
+}
+
+__device__ void pl_store_bulk(void* destination, uint32_t shared, uint32_t bytes) {
+  __syncwarp();
+  if (pipelink::runtime::elect()) {
+    asm volatile(
+        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+        "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(destination)),
+        "r"(shared), "r"(bytes)
+        : "memory");
+  }
+}
+
+__device__ void pl_store_wait(uint32_t pending) {
+  if (pipelink::runtime::elect()) {
+    // The operand is an immediate; a constant `pending` leaves one case.
+    switch (pending) {
+      case 0: asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); break;
+      case 1: asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); break;
+      case 2: asm volatile("cp.async.bulk.wait_group.read 2;" ::: "memory"); break;
+      case 3: asm volatile("cp.async.bulk.wait_group.read 3;" ::: "memory"); break;
+      case 4: asm volatile("cp.async.bulk.wait_group.read 4;" ::: "memory"); break;
+      case 5: asm volatile("cp.async.bulk.wait_group.read 5;" ::: "memory"); break;
+      case 6: asm volatile("cp.async.bulk.wait_group.read 6;" ::: "memory"); break;
+      default: asm volatile("cp.async.bulk.wait_group.read 7;" ::: "memory"); break;
+    }
+  }
+  __syncwarp();
+}
+
+__device__ void pl_fence_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ void pl_barrier_sync(const NamedBarrier& barrier) {
+  pipelink::runtime::wait_named(barrier);
+}
+
+__device__ void pl_barrier_arrive(const NamedBarrier& barrier) {
+  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(barrier.id), "r"(barrier.threads)
+               : "memory");
+}
+}

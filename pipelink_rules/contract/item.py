@@ -1,0 +1,44 @@
+"""Where do the tiles of a ring item lie?  Port -> byte offsets, stage bytes, alignment.
+
+Members follow each other in contract order, each at its own alignment; the stage is rounded up to
+the largest one, so that every stage starts as well aligned as the first.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.model.contract import DTYPES, Member, Port
+
+# The swizzle is a function of address bits: a tile must start at a multiple of its pattern
+# (PTX ISA, "Tensor swizzling modes": 1024, 512 and 256 bytes).
+SWIZZLE_ALIGN = {0: 16, 32: 256, 64: 512, 128: 1024}
+
+
+@dataclass(frozen=True)
+class ItemLayout:
+    """One stage of a ring."""
+
+    offsets: tuple[tuple[str, int], ...]  # member -> byte offset
+    data_bytes: int  # of the members, without gaps
+    stage_bytes: int
+    align: int
+
+
+def member_bytes(member: Member) -> int:
+    """Bytes of one tile; its extents must be bound."""
+    return math.prod(evaluate(extent, {}) for extent in member.shape) * DTYPES[member.dtype][0]
+
+
+def item_layout(port: Port) -> ItemLayout:
+    """The layout of one item of a ring port of a bound contract."""
+    offsets, end, align, data = [], 0, 16, 0
+    for member in port.members:
+        step = SWIZZLE_ALIGN.get(member.layout.swizzle, 1024)
+        end = -(-end // step) * step
+        offsets.append((member.name, end))
+        size = member_bytes(member)
+        end, align, data = end + size, max(align, step), data + size
+    return ItemLayout(tuple(offsets), data, -(-end // align) * align, align)
