@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelink_rules.model.source import Span
+from pipelink_rules.model.target import Target
+
+BARRIER_TABLE = "barriers"  # the shared item that holds every mbarrier; the placement makes it
+
+
+def entry_registers(target: Target, warps: int, occupancy: int = 1) -> int:
+    """Registers per thread at kernel entry when `occupancy` CTAs of `warps` warps share an SM.
+
+    What ptxas derives from the launch bounds: a scheduler owns a quarter of the register file and
+    holds ceil(warps * occupancy / 4) warps; the share is rounded down to 8 (design: register
+    rules; tests/live/test_register_rules.py sweeps it).
+    """
+    held = -(-warps * occupancy // 4)
+    share = target.registers_sm // 4 // (32 * held)
+    return min(target.registers_thread, share // 8 * 8)
+
 
 @dataclass(frozen=True)
 class SharedItem:
@@ -12,11 +29,12 @@ class SharedItem:
     Two items may share bytes only if their phase masks do not meet.
     """
 
-    name: str  # "load.ab" (a channel), "store.staging" (a buffer), "barriers" (the mbarrier table)
+    name: str  # "load.ab" (a channel) or "store.staging" (a buffer); never "barriers"
     bytes: int  # per stage where `channel` is set
     align: int
     phases: int  # bit mask over PlacementProblem.phases
     channel: str = ""  # the stage variable that multiplies `bytes`
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -27,6 +45,7 @@ class StageVariable:
     minimum: int
     maximum: int
     priority: int = 0
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +58,7 @@ class RoleNeed:
     minimum: int  # registers per thread without spills
     want: int
     entry: int  # smallest entry register count that compiles
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,7 @@ class BarrierNeed:
 
     name: str  # "instance.barrier"
     phases: int
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,7 @@ class PlacementProblem:
     mbarriers_per_stage: tuple[tuple[str, int], ...]  # channel -> mbarriers per stage (2 * shares)
     mbarriers_fixed: int = 0
     reserved_barriers: tuple[int, ...] = (0,)
+    span: Span | None = None  # of the megakernel's declaration
 
 
 @dataclass(frozen=True)
@@ -97,3 +119,23 @@ class Placement:
     solver: str  # "z3 5.4.1"
     notes: tuple[str, ...] = ()
     kept: bool = False  # taken over from the previous placement (stability)
+
+    def stage_count(self, channel: str) -> int:
+        """Stages of a channel; KeyError where there is none."""
+        return dict(self.stages)[channel]
+
+    def offset(self, item: str) -> int:
+        """Byte offset of a shared item; KeyError where there is none."""
+        return dict(self.offsets)[item]
+
+    def barrier_offset(self, channel: str) -> int:
+        """Byte offset of full[0] of a channel; empty[0] follows 8 * stages bytes later."""
+        return dict(self.barriers)[channel]
+
+    def first_warp(self, role: str) -> int:
+        """First warp of a role; KeyError where there is none."""
+        return dict(self.warps)[role]
+
+    def registers(self, role: str) -> int:
+        """Registers per thread of a role; every warpgroup it touches has the same."""
+        return next(group.registers for group in self.warpgroups if role in group.roles)
