@@ -1,0 +1,102 @@
+"""What is typed to compile?  Command lines only; nothing here runs or reads anything.
+
+Paths are given relative to the folder the compiler runs in (the repository root): intermediate code
+holds the source's path, and one that holds no machine's folder is the same for everybody there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipelink_rules.compile.options import flag_arguments
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+# Makes always-inlined helpers visible in the listing: they are shared between objects by name like
+# all inline functions, and the front end would otherwise leave no trace of them.
+_SHOW_INLINE = ("-Dalways_inline=unused", "-D__always_inline__=__unused__")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One translation unit and everything that its code depends on."""
+
+    source: str
+    arch: str  # "sm_90a"
+    includes: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()  # "NAME" or "NAME=value"
+    flags: tuple[str, ...] = ()  # code-generation flags of the variant
+    options: tuple[str, ...] = ()  # harmless ones
+    strict: bool = True  # warnings are errors
+
+
+def number(arch: str) -> str:
+    """`sm_90a` -> `90a`."""
+    return arch.removeprefix("sm_")
+
+
+def _common(toolkit: Toolkit, unit: Unit) -> list[str]:
+    standard = [] if any(option.startswith("-std=") for option in unit.options) else ["-std=c++17"]
+    argv = [toolkit.nvcc, *standard, "-O3", "-rdc=true", "--expt-relaxed-constexpr"]
+    argv += flag_arguments(unit.flags)
+    argv += ["-Werror=all-warnings"] if unit.strict else []
+    argv += list(unit.options)
+    argv += [f"-D{define}" for define in unit.defines]
+    argv += [f"-I{folder}" for folder in unit.includes]
+    return argv
+
+
+def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> list[str]:
+    """Link-time code of one architecture, device only (a host pass would triple the time)."""
+    arch = number(unit.arch)
+    argv = [*_common(toolkit, unit), "--fatbin"]
+    # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
+    argv += ["-gencode", f"arch=compute_{arch},code=lto_{arch}"]
+    argv += ["-MMD", "-MF", depfile] if depfile else []
+    return [*argv, unit.source, "-o", out]
+
+
+def shadow_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
+    """The same code as PTX, for the scans that intermediate code does not allow."""
+    return [*_ptx(toolkit, unit), unit.source, "-o", out]
+
+
+def listing_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
+    """PTX without optimisation: one function per function of the source, also the inlined ones."""
+    return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *_SHOW_INLINE, unit.source, "-o", out]
+
+
+def _ptx(toolkit: Toolkit, unit: Unit) -> list[str]:
+    arch = number(unit.arch)
+    return [*_common(toolkit, unit), "-ptx", "-gencode", f"arch=compute_{arch},code=compute_{arch}"]
+
+
+def cubin_argv(toolkit: Toolkit, unit: Unit, out: str, ptxas: Iterable[str] = ()) -> list[str]:
+    """A finished cubin from one unit, without link-time optimisation: the native twin."""
+    arch = number(unit.arch)
+    argv = [option for option in _common(toolkit, unit) if option != "-rdc=true"]
+    argv += ["-cubin", "-gencode", f"arch=compute_{arch},code=sm_{arch}"]
+    argv += [f"-Xptxas={option}" for option in ("-v", *ptxas)]
+    return [*argv, unit.source, "-o", out]
+
+
+def ptxas_argv(toolkit: Toolkit, arch: str, ptx: str, out: str) -> list[str]:
+    """Assembles PTX, with the numbers the probe reads."""
+    return [toolkit.ptxas, f"-arch={arch}", "-O3", "-v", ptx, "-o", out]
+
+
+def nvlink_argv(
+    toolkit: Toolkit,
+    arch: str,
+    objects: Iterable[str],
+    out: str,
+    *,
+    ptx: bool = False,
+    options: Iterable[str] = (),
+) -> list[str]:
+    """A link with optimisation; with `ptx`, the linked code before it is assembled."""
+    argv = [toolkit.nvlink, "-Werror", "-lto", f"-nvvmpath={toolkit.nvvmpath}"]
+    argv += [f"-L{toolkit.libraries}", "-lcudadevrt", f"-arch={arch}"]
+    argv += ["-emit-ptx"] if ptx else ["-Xptxas=-v"]
+    argv += list(options)
+    return [*argv, *objects, "-o", out]

@@ -1,0 +1,130 @@
+"""Which compiler options may a component carry, and which of them change what it computes?"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.source import Span
+
+# Code-generation flags and their defaults (nvcc --help).  They belong to the variant: they enter
+# its digest and have to agree in a link.
+DEFAULTS: dict[str, bool] = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
+_FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
+
+# Options without effect on what a component computes or on where it may be linked.
+_HARMLESS = (
+    r"-std=c\+\+(17|20)",
+    r"--expt-(extended-lambda|relaxed-constexpr)|-expt-(extended-lambda|relaxed-constexpr)",
+    r"--extended-lambda|-extended-lambda",
+    r"(-diag-suppress|--diag-suppress|-diag-warn|--diag-warn|-diag-error|--diag-error)=[\w,-]+",
+    r"-Wno-deprecated-gpu-targets|-Wno-deprecated-declarations|--Wno-deprecated-declarations",
+    r"-Wreorder|--Wreorder|-Wext-lambda-captures-this|-Wconversion|--Wconversion",
+    r"-Werror=[\w-]+(,[\w-]+)*|-Xcudafe=[\w=,-]+",
+    r"-restrict|--restrict",
+)
+
+_REASONS: tuple[tuple[str, str, str], ...] = (
+    (r"-G$|--device-debug$", "link-time optimisation cannot be combined with device debugging", ""),
+    (
+        r"-Xptxas|--ptxas-options|-maxrregcount|--maxrregcount|-Xnvlink|--nvlink-options",
+        "ptxas runs when the megakernel is linked, not when a component is compiled",
+        "put it into linkopts= of the megakernel",
+    ),
+    (
+        r"-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code",
+        "architectures come from archs=, one object each",
+        "use archs=",
+    ),
+    (
+        r"-dlto|-lto|-rdc|--relocatable-device-code|-dc$|--device-c|-ptx|-cubin|-fatbin|--fatbin",
+        "the rule decides what is compiled to",
+        "remove it",
+    ),
+    (r"-I|--include-path", "include folders are inputs of the build", "use includes="),
+    (r"-D|--define-macro", "definitions are inputs of the build", "use defines= or local_defines="),
+    (r"-O\d|--optimize", "every component is optimised alike (-O3)", "remove it"),
+    (
+        r"-lineinfo|--generate-line-info",
+        "line information holds absolute paths, so that bytes would depend on the folder",
+        "remove it",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Compiler options, sorted out."""
+
+    flags: tuple[str, ...]  # code-generation flags that differ from the default: "ftz=true", sorted
+    other: tuple[str, ...]  # harmless options, in the order given
+
+
+def sort_out(copts: Iterable[str], span: Span | None = None) -> Options:
+    """Separates code-generation flags from harmless options; PL1215 on everything else."""
+    explicit: dict[str, bool] = {}
+    fast = False
+    other: list[str] = []
+    for option in copts:
+        flag = _flag_of(option)
+        if option in ("--use_fast_math", "-use_fast_math"):
+            fast = True
+        elif flag:
+            explicit[flag[0]] = flag[1]
+        elif any(re.fullmatch(pattern, option) for pattern in _HARMLESS):
+            other.append(option)
+        else:
+            raise _refused(option, span)
+    values = {**DEFAULTS, **(_FAST_MATH if fast else {}), **explicit}
+    changed = [
+        f"{name}={str(value).lower()}"
+        for name, value in sorted(values.items())
+        if value != DEFAULTS[name]
+    ]
+    return Options(tuple(changed), tuple(other))
+
+
+def flag_arguments(flags: Iterable[str]) -> list[str]:
+    """Variant.flags as compiler arguments: all four are always said."""
+    values = {**DEFAULTS, **dict(flag_value(flag) for flag in flags)}
+    return [f"--{name}={str(value).lower()}" for name, value in sorted(values.items())]
+
+
+def flag_value(flag: str) -> tuple[str, bool]:
+    """`ftz=true` -> ("ftz", True)."""
+    name, _, value = flag.partition("=")
+    return name, value == "true"
+
+
+def _flag_of(option: str) -> tuple[str, bool] | None:
+    found = re.fullmatch(r"--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)", option)
+    return (found[1], found[2] == "true") if found else None
+
+
+def _refused(option: str, span: Span | None) -> Exception:
+    for pattern, reason, fix in _REASONS:
+        if re.match(pattern, option):
+            return error(
+                "PL1215",
+                f"option {option} is not allowed on a component",
+                span,
+                expected="an option that does not change how the component is linked",
+                found=reason,
+                helps=(fix,) if fix else (),
+                subject=option,
+            )
+    known = [f"--{name}=true" for name in DEFAULTS] + ["--use_fast_math"]
+    near = difflib.get_close_matches(option.replace("-", "", 1), known, 1)
+    return error(
+        "PL1215",
+        f"option {option} is not known to be safe on a component",
+        span,
+        expected="--ftz=, --prec-div=, --prec-sqrt=, --fmad= (true or false, joined by '='), "
+        "--use_fast_math, a C++ dialect, or a diagnostics option",
+        found=option,
+        helps=(f"did you mean {near[0]}?",) if near else (),
+        subject=option,
+    )

@@ -1,0 +1,157 @@
+"""PL09xx: a component's object, and the linked kernel, compared with what was promised."""
+
+from pipelink_rules.diagnostics.code import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "PL0901",
+        "static-shared-memory",
+        "A static __shared__ variable takes shared memory that the placement does not know of.",
+        "component rules: private memory is a buffer of the contract",
+        "compile",
+    ),
+    Code(
+        "PL0902",
+        "local-memory-or-hidden-call",
+        "Local memory, printf, malloc, alloca and indirect calls take stack and registers that no "
+        "contract shows.",
+        "PTX ISA, .local and call; component rules",
+        "compile",
+    ),
+    Code(
+        "PL0903",
+        "two-bodies-of-one-name",
+        "Inline functions, templates and inline variables of several objects are merged by name: "
+        "with two bodies under one name, one component silently runs the other one's code.",
+        "CUDA link-time optimisation keeps the first of several weak definitions, without a message",
+        "link",
+    ),
+    Code(
+        "PL0904",
+        "sidecar-does-not-belong",
+        "A sidecar and an object that were not made together describe nothing.",
+        "the sidecar holds the digests of its two halves and of the object",
+        "link",
+    ),
+    Code(
+        "PL0905",
+        "does-not-compile",
+        "The source does not compile against the header that its contract generates.",
+        "",
+        "compile",
+    ),
+    Code(
+        "PL0906",
+        "entry-not-defined",
+        "A role of the contract has no entry in the object.",
+        "each role has one entry, defined with PL_ENTRY(role)",
+        "compile",
+    ),
+    Code(
+        "PL0907",
+        "names-a-resource",
+        "A component that names a hardware resource itself meets whoever else was given it.",
+        "component rules: barrier ids, setmaxnreg and tensor memory belong to the linker",
+        "compile",
+    ),
+    Code(
+        "PL0908",
+        "asks-where-it-runs",
+        "A component that reads its thread or block index assumes a place in the kernel.",
+        "component rules: the entry is given its thread index and its work item",
+        "compile",
+    ),
+    Code(
+        "PL0909",
+        "leaves-early",
+        "A thread that exits inside a component never meets its later obligations.",
+        "PTX ISA, exit; barriers count every thread they were told of",
+        "compile",
+    ),
+    Code(
+        "PL0910",
+        "needs-more-registers",
+        "A contract that promises fewer registers than the code needs makes the kernel spill.",
+        "the probe: the smallest register counts that compile and do not spill",
+        "compile",
+    ),
+    Code(
+        "PL0911",
+        "writable-global-state",
+        "A variable of a component in global memory is shared by all its instances and launches.",
+        "component rules: state is an argument",
+        "compile",
+    ),
+    Code(
+        "PL0912",
+        "own-kernel",
+        "A component is called by the linked kernel; a kernel of its own would never run.",
+        "component rules: no __global__ function",
+        "compile",
+    ),
+    Code(
+        "PL0913",
+        "unknown-external",
+        "A component calls a function that neither the runtime nor the component defines.",
+        "device ABI: components call the operations of the runtime and nothing else",
+        "compile",
+    ),
+    Code(
+        "PL0920",
+        "setmaxnreg-differs",
+        "The linked kernel does not move registers between its warpgroups as planned: it is slower, "
+        "or waits for registers for ever.",
+        "ptxas C7504, C7507, C7508: setmaxnreg ignored",
+        "link",
+    ),
+    Code("PL0921", "spills", "The linked kernel has a stack or spills registers.", "", "link"),
+    Code(
+        "PL0922",
+        "calls-left",
+        "A call that was not inlined costs registers and serialises wgmma.",
+        "only the compiler's own slow paths (__internal_*) may remain",
+        "link",
+    ),
+    Code(
+        "PL0923",
+        "region-over-budget",
+        "A role uses registers that its warpgroup does not have.",
+        "PTX ISA, setmaxnreg",
+        "link",
+    ),
+    Code(
+        "PL0924",
+        "shared-bytes-differ",
+        "The linked kernel has static shared memory that the placement does not know of.",
+        "",
+        "link",
+    ),
+    Code(
+        "PL0925",
+        "barriers-differ",
+        "The linked kernel uses a named barrier that the placement did not give.",
+        "PTX ISA, barrier: 16 ids per CTA",
+        "link",
+    ),
+    Code(
+        "PL0926",
+        "wgmma-serialised",
+        "The assembler waits after every wgmma: the kernel runs at a fraction of its speed.",
+        "ptxas C7510 to C7520: wgmma serialised (an information line, exit status 0)",
+        "link",
+    ),
+    Code(
+        "PL0927",
+        "entry-registers-differ",
+        "The kernel starts with another register count than the plan shares out.",
+        "registers at entry: min(255, floor8(16384 / (32 * ceil(warps * occupancy / 4))))",
+        "link",
+    ),
+    Code(
+        "PL0930",
+        "undeclared-header",
+        "A header that the build does not know of changes without a rebuild.",
+        "strict dependencies: every included file is in srcs=, hdrs= or deps=",
+        "compile",
+    ),
+)
