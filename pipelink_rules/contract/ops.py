@@ -1,0 +1,255 @@
+"""What do the operations of a role say?  `release ab lag 1` -> Op, checked against ports and buffers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pipelink_rules.contract.reader import Block, Findings
+from pipelink_rules.contract.text import Items, Node, Scalar, Table
+from pipelink_rules.diagnostics.diagnostic import Label
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Buffer, NamedBarrier, Op, Port, Repeat
+from pipelink_rules.model.source import Expr, Span
+
+# verb -> (form, kinds of the target)
+VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "acquire": ("acquire RING", ("ring out",)),
+    "expect": ("expect RING", ("ring out",)),
+    "copy": ("copy TENSOR -> RING.MEMBER", ("ring out",)),
+    "write": ("write TARGET", ("ring out", "buffer", "registers out", "global out")),
+    "commit": ("commit RING", ("ring out",)),
+    "wait": ("wait RING", ("ring in",)),
+    "read": ("read SOURCE", ("ring in", "buffer", "registers in", "global in")),
+    "mma": ("mma RING", ("ring in",)),
+    "await": ("await mma N, await store N [full]", ()),
+    "release": ("release RING [lag N]", ("ring in",)),
+    "store": ("store SOURCE -> TENSOR", ("ring in", "buffer")),
+    "fence": ("fence async", ()),
+    "sync": ("sync BARRIER", ("named barrier",)),
+    "arrive": ("arrive BARRIER", ("named barrier",)),
+}
+# What a role may do outside its work items: the runtime's operations, no data of a work item.
+OUTSIDE = frozenset(VERBS) - {"copy", "write", "read", "mma", "store"}
+REPEAT_KEYS = {"repeat": True, "body": True}
+LARGEST_COUNT = 64  # of `await` and `lag`
+DEEPEST_REPEAT = 4
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_FORMS = {
+    "copy": re.compile(rf"copy ({_NAME}) ?-> ?({_NAME})\.({_NAME})"),
+    "await": re.compile(r"await (mma|store) ([0-9]+)( full)?"),
+    "release": re.compile(rf"release ({_NAME})(?: lag ([0-9]+))?"),
+    "store": re.compile(rf"store ({_NAME}) ?-> ?({_NAME})"),
+    "fence": re.compile(r"fence (async)"),
+}
+_ONE = re.compile(rf"({'|'.join(VERBS)}) ({_NAME})")
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the operations of one role may name."""
+
+    role: str
+    ports: Mapping[str, Port]
+    buffers: Mapping[str, Buffer]
+    barriers: Mapping[str, NamedBarrier]
+    complete: bool = True  # False: some declaration is unreadable, so unknown names are not judged
+
+    def kind(self, name: str) -> str:
+        """`ring out`, `buffer`, `named barrier`, ...; "" where the name is not declared."""
+        if name in self.ports:
+            return f"{self.ports[name].space} {self.ports[name].direction}"
+        return "buffer" if name in self.buffers else "named barrier" if name in self.barriers else ""
+
+    def owners(self, name: str) -> tuple[str, ...]:
+        """The roles that may use it."""
+        if name in self.ports:
+            return (self.ports[name].role,)
+        return (self.buffers[name].role,) if name in self.buffers else self.barriers[name].roles
+
+    def span(self, name: str) -> Span | None:
+        """Where it is declared."""
+        item = self.ports.get(name) or self.buffers.get(name) or self.barriers.get(name)
+        return item.span if item else None
+
+
+def read_body(block: Block, key: str, reach: Reach) -> tuple[Op | Repeat, ...]:
+    """The operations of `prologue`, `body` or `epilogue`."""
+    nodes = block.items(key, "operations")
+    return _read(block, key, nodes, reach, 0)
+
+
+def uses_mma(body: tuple[Op | Repeat, ...]) -> bool:
+    """Whether some operation is a wgmma group."""
+    return any(uses_mma(item.body) if isinstance(item, Repeat) else item.verb == "mma" for item in body)
+
+
+def _read(
+    block: Block, key: str, nodes: tuple[Node, ...], reach: Reach, depth: int
+) -> tuple[Op | Repeat, ...]:
+    found: list[Op | Repeat] = []
+    for node in nodes:
+        if isinstance(node, Scalar):
+            if (op := _operation(block.findings, node, reach, key)) is not None:
+                found.append(op)
+        elif isinstance(node, Table):
+            if (repeat := _repeat(block, key, node, reach, depth)) is not None:
+                found.append(repeat)
+        else:
+            block.wrong(node, "an operation or a repeat", f"this part of {block.named(key)}")
+    return tuple(found)
+
+
+def _repeat(block: Block, key: str, node: Table, reach: Reach, depth: int) -> Repeat | None:
+    inner = Block(block.findings, node, "a repeat", node.span, REPEAT_KEYS)
+    if depth >= DEEPEST_REPEAT:
+        block.findings.add("PL0014", f"repeats are nested more than {DEEPEST_REPEAT} deep", node.span)
+        return None
+    count = inner.expr("repeat", ("param", "field"))
+    body = inner.nodes.get("body")
+    nodes = body.items if isinstance(body, Items) else inner.items("body", "operations")
+    if isinstance(body, Items) and not nodes:
+        inner.wrong(body, "a list with operations", "`body` of a repeat")
+    read = _read(block, key, nodes, reach, depth + 1)
+    return Repeat(count or Expr("1"), read, inner.keys.get("repeat", node.span))
+
+
+def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op | None:
+    text = " ".join(node.text.split())
+    verb = text.split(" ")[0] if text else ""
+    if verb not in VERBS:
+        findings.add(
+            "PL0014",
+            f"`{text[:60]}` is not an operation" if text else "an operation is missing here",
+            node.span,
+            expected="one of " + ", ".join(VERBS),
+            found=verb[:40],
+            helps=did_you_mean(verb, VERBS),
+        )
+        return None
+    op = _parse(verb, text)
+    if op is None:
+        findings.add(
+            "PL0014", f"`{text[:60]}` is not a complete operation", node.span, expected=VERBS[verb][0], found=text[:60]
+        )
+        return None
+    op = replace(op, span=node.span)
+    if max(op.count, op.lag) > LARGEST_COUNT:
+        findings.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
+    if key != "body" and verb not in OUTSIDE:
+        findings.add(
+            "PL0018",
+            f"`{text}` does not apply to `{key}` of role `{reach.role}`: there is no work item there",
+            node.span,
+            helps=("move it into `body`",),
+        )
+    _check_target(findings, node, reach, op)
+    return op
+
+
+def _parse(verb: str, text: str) -> Op | None:
+    matched = _FORMS.get(verb, _ONE).fullmatch(text)
+    if matched is None:
+        return None
+    part = matched.groups()
+    if verb == "copy":
+        return Op(verb, part[1], member=part[2], source=part[0])
+    if verb == "await":
+        if part[2] and part[0] != "store":
+            return None
+        return Op(verb, part[0], count=int(part[1][:6]), full=bool(part[2]))
+    if verb == "release":
+        return Op(verb, part[0], lag=int((part[1] or "0")[:6]))
+    if verb == "store":
+        return Op(verb, part[0], source=part[1])
+    return Op(verb, part[0] if verb == "fence" else part[1])
+
+
+def _check_target(findings: Findings, node: Scalar, reach: Reach, op: Op) -> None:
+    wanted = VERBS[op.verb][1]
+    if wanted and _check_name(findings, node, reach, op.verb, op.target, wanted) and op.verb == "copy":
+        members = [member.name for member in reach.ports[op.target].members]
+        if members and op.member not in members:
+            findings.add(
+                "PL0015",
+                f"an item of `{op.target}` has no tile `{op.member}`",
+                _part(node, f"{op.target}.{op.member}"),
+                helps=did_you_mean(op.member, members),
+            )
+    if op.verb in ("copy", "store"):
+        space = "global in" if op.verb == "copy" else "global out"
+        _check_name(findings, node, reach, op.verb, op.source, (space,))
+
+
+def _check_name(
+    findings: Findings, node: Scalar, reach: Reach, verb: str, name: str, wanted: tuple[str, ...]
+) -> bool:
+    everything = {**reach.ports, **reach.buffers, **reach.barriers}
+    fitting = [other for other in everything if reach.kind(other) in wanted]
+    kind = reach.kind(name)
+    span = _part(node, name)
+    if not kind:
+        if reach.complete:
+            findings.add(
+                "PL0015",
+                f"`{verb}` names `{name}`, which is not declared",
+                span,
+                expected=_kinds(wanted),
+                found=name,
+                helps=did_you_mean(name, fitting, "those of that kind"),
+            )
+        return False
+    declared = reach.span(name)
+    there = (Label(declared, "declared here"),) if declared else ()
+    if kind not in wanted:
+        findings.add(
+            "PL0015",
+            f"`{verb}` cannot be used on `{name}`",
+            span,
+            *there,
+            expected=_kinds(wanted),
+            found=_kinds((kind,)),
+            helps=did_you_mean(name, fitting, "those of that kind"),
+        )
+        return False
+    if reach.role not in reach.owners(name):
+        owners = " and ".join(f"`{role}`" for role in reach.owners(name))
+        findings.add(
+            "PL0015",
+            f"role `{reach.role}` uses `{name}`, which belongs to role {owners}",
+            span,
+            *there,
+            helps=(
+                (f"add `{reach.role}` to the roles of `{name}`",)
+                if kind == "named barrier"
+                else (f"move the operation to role {owners}",)
+            ),
+        )
+        return False
+    return True
+
+
+def _kinds(kinds: tuple[str, ...]) -> str:
+    names = {
+        "ring out": "a ring port of direction out",
+        "ring in": "a ring port of direction in",
+        "registers out": "a register port of direction out",
+        "registers in": "a register port of direction in",
+        "global out": "a global port of direction out",
+        "global in": "a global port of direction in",
+        "scalar in": "a scalar port",
+        "buffer": "a buffer",
+        "named barrier": "a named barrier",
+    }
+    return " or ".join(names.get(kind, kind) for kind in kinds)
+
+
+def _part(node: Scalar, word: str) -> Span:
+    """The place of a word inside an operation."""
+    at = re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", node.text[1:])
+    offset = 0 if node.plain else 1
+    if at is None or node.span.length != len(node.text) + 2 * offset:
+        return node.span
+    return replace(node.span, column=node.span.column + at.start() + 1 + offset, length=len(word))
