@@ -21,9 +21,9 @@ CODES: tuple[Code, ...] = (
     Code(
         "PL0903",
         "two-bodies-of-one-name",
-        "Inline functions, templates and inline variables of several objects are merged by name: "
+        "Inline functions, templates and inline variables of all objects are merged by name: "
         "with two bodies under one name, one component silently runs the other one's code.",
-        "CUDA link-time optimisation keeps the first of several weak definitions, without a message",
+        "link-time optimisation keeps the first of several weak definitions, without a message",
         "link",
     ),
     Code(
@@ -99,7 +99,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "PL0920",
         "setmaxnreg-differs",
-        "The linked kernel does not move registers between its warpgroups as planned: it is slower, "
+        "The linked kernel does not move registers between warpgroups as planned: it is slower, "
         "or waits for registers for ever.",
         "ptxas C7504, C7507, C7508: setmaxnreg ignored",
         "link",
