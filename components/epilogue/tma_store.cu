@@ -22,12 +22,11 @@ __device__ __forceinline__ void stage_columns(const float (&acc)[kTN / 2], int c
   for (int pair = 0; pair < kColumns / 16; ++pair) {
     const int j = c * (kColumns / 8) + 2 * pair;
     const uint32_t chunk = 2 * pair + (lane >> 4);
-    const T* type = nullptr;
     pipelink::store_matrix_4(half + pipelink::swizzle_128(row, chunk),
-                             pipelink::pack_pair(acc[4 * j], acc[4 * j + 1], type),
-                             pipelink::pack_pair(acc[4 * j + 2], acc[4 * j + 3], type),
-                             pipelink::pack_pair(acc[4 * j + 4], acc[4 * j + 5], type),
-                             pipelink::pack_pair(acc[4 * j + 6], acc[4 * j + 7], type));
+                             pipelink::pack_pair<T>(acc[4 * j], acc[4 * j + 1]),
+                             pipelink::pack_pair<T>(acc[4 * j + 2], acc[4 * j + 3]),
+                             pipelink::pack_pair<T>(acc[4 * j + 4], acc[4 * j + 5]),
+                             pipelink::pack_pair<T>(acc[4 * j + 6], acc[4 * j + 7]));
   }
 }
 

@@ -43,15 +43,11 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
             threads = barrier.count.literal or 0
             for role in barrier.roles:
                 found.append(
-                    Site(
-                        len(found) + 1, instance.name, role, barrier.name, empty_arrivals=threads
-                    )
+                    Site(len(found) + 1, instance.name, role, barrier.name, empty_arrivals=threads)
                 )
     return tuple(found)
 
 
 def site_numbers(program: Program) -> dict[tuple[str, str, str], int]:
     """(instance, role, port or named barrier) -> site number, for the glue."""
-    return {
-        (site.instance, site.role, site.port): site.number for site in watchdog_sites(program)
-    }
+    return {(site.instance, site.role, site.port): site.number for site in watchdog_sites(program)}

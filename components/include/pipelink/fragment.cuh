@@ -32,14 +32,33 @@ __device__ __forceinline__ float2 load_pair(const float* source) {
 }
 
 /// Two floats rounded to nearest even and packed, the first in the low half.
-__device__ __forceinline__ uint32_t pack_pair(float low, float high, const __nv_bfloat16*) {
+template <typename T>
+__device__ __forceinline__ uint32_t pack_pair(float low, float high);
+
+template <>
+__device__ __forceinline__ uint32_t pack_pair<__nv_bfloat16>(float low, float high) {
   const __nv_bfloat162 packed = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&packed);
 }
 
-__device__ __forceinline__ uint32_t pack_pair(float low, float high, const __half*) {
+template <>
+__device__ __forceinline__ uint32_t pack_pair<__half>(float low, float high) {
   const __half2 packed = __floats2half2_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&packed);
+}
+
+/// The two values of a packed pair.
+template <typename T>
+__device__ __forceinline__ float2 unpack_pair(uint32_t pair);
+
+template <>
+__device__ __forceinline__ float2 unpack_pair<__nv_bfloat16>(uint32_t pair) {
+  return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&pair));
+}
+
+template <>
+__device__ __forceinline__ float2 unpack_pair<__half>(uint32_t pair) {
+  return __half22float2(*reinterpret_cast<const __half2*>(&pair));
 }
 
 }  // namespace pipelink

@@ -1,0 +1,99 @@
+// What generated glue is written with: kernel entry, barrier set-up, registers, hand-over of
+// accumulators between warps.  Components never include this.
+#pragma once
+
+#include <pipelink/runtime.cuh>
+#include <pipelink/shared.cuh>
+
+namespace pipelink {
+
+__host__ __device__ constexpr uint32_t ceildiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+/// A ring whose ends are both in this CTA; its barrier table holds full, then empty.
+__device__ __forceinline__ Ring local_ring(uint32_t data, uint32_t barriers, uint32_t stage_bytes,
+                                           uint32_t stages, uint32_t site) {
+  return Ring{kLocalRing, data,   barriers, barriers + 8 * stages, stage_bytes,
+              stages,     site,   0,        {0, 0, 0, 0}};
+}
+
+/// The shared-window address of dynamic shared memory.
+__device__ __forceinline__ uint32_t shared_base(const void* shared) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+}
+
+/// Sets up one mbarrier per stage; called by one thread.
+template <uint32_t Stages>
+__device__ __forceinline__ void init_barriers(uint32_t address, uint32_t arrivals) {
+#pragma unroll
+  for (uint32_t stage = 0; stage < Stages; ++stage) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address + 8 * stage),
+                 "r"(arrivals)
+                 : "memory");
+  }
+}
+
+/// Makes the barriers visible to the asynchronous proxy and to the cluster.
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ __forceinline__ void prefetch(const TensorMap& tensor) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&tensor) : "memory");
+}
+
+/// Gives registers of this warpgroup back (setmaxnreg.dec) or takes more (.inc); only the entry
+/// may do it: ptxas drops it in separately compiled units (C7504).
+template <uint32_t Registers>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+template <uint32_t Registers>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
+}
+
+/// The ring of one warpgroup's share of a hand-over.  Shares lie side by side in a stage; each has
+/// full and empty barriers of its own, one table after the other.
+__device__ __forceinline__ Ring share_of(Ring ring, uint32_t share, uint32_t share_bytes) {
+  ring.data += share * share_bytes;
+  ring.full += share * 16 * ring.stages;
+  ring.empty += share * 16 * ring.stages;
+  return ring;
+}
+
+/// Registers -> shared ring: thread t of the warpgroup owns 16-byte columns t, t + 128, ...  The
+/// thread with the same number reads them back, so no proxy and no other lane is involved.
+template <int Floats>
+__device__ __forceinline__ void handover_store(const Ring& ring, Cursor& at,
+                                               const float (&values)[Floats], uint32_t thread) {
+  pl_ring_acquire(ring, at);
+  const uint32_t slot = stage_address(ring, at) + thread % 128 * 16;
+#pragma unroll
+  for (int i = 0; i < Floats / 4; ++i) {
+    store_shared_16(slot + i * 2048,
+                    make_uint4(__float_as_uint(values[4 * i]), __float_as_uint(values[4 * i + 1]),
+                               __float_as_uint(values[4 * i + 2]),
+                               __float_as_uint(values[4 * i + 3])));
+  }
+  pl_ring_commit(ring, at);
+}
+
+/// Shared ring -> registers of other warps.
+template <int Floats>
+__device__ __forceinline__ void handover_load(const Ring& ring, Cursor& at,
+                                              float (&values)[Floats], uint32_t thread) {
+  pl_ring_wait(ring, at);
+  const uint32_t slot = stage_address(ring, at) + thread % 128 * 16;
+#pragma unroll
+  for (int i = 0; i < Floats / 4; ++i) {
+    const uint4 four = load_shared_16(slot + i * 2048);
+    values[4 * i] = __uint_as_float(four.x);
+    values[4 * i + 1] = __uint_as_float(four.y);
+    values[4 * i + 2] = __uint_as_float(four.z);
+    values[4 * i + 3] = __uint_as_float(four.w);
+  }
+  pl_ring_release(ring, at);
+}
+
+}  // namespace pipelink

@@ -1,0 +1,74 @@
+"""How is CUDA text put together?  Lines, indentation and wrapped lists; nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+WIDTH = 100
+
+
+class CudaWriter:
+    """Collects lines; blocks indent by two spaces."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._depth = 0
+
+    def line(self, text: str = "") -> None:
+        """One line at the current depth; an empty one stays empty."""
+        self._lines.append("  " * self._depth + text if text else "")
+
+    def comment(self, text: str) -> None:
+        """A comment, wrapped."""
+        room = WIDTH - 2 * self._depth - 3
+        words, current = text.split(" "), ""
+        for word in words:
+            if current and len(current) + 1 + len(word) > room:
+                self.line(f"// {current}")
+                current = word
+            else:
+                current = f"{current} {word}" if current else word
+        self.line(f"// {current}")
+
+    def listed(self, head: str, items: Iterable[str], tail: str) -> None:
+        """`head` + comma separated items + `tail`, on one line or one item a line."""
+        found = list(items)
+        joined = head + ", ".join(found) + tail
+        if 2 * self._depth + len(joined) <= WIDTH:
+            self.line(joined)
+            return
+        self.line(head)
+        for position, item in enumerate(found):
+            last = position == len(found) - 1
+            self.line(f"    {item}" + (tail if last else ","))
+        if not found:
+            self.line(f"    {tail}")
+
+    @contextmanager
+    def block(self, head: str, tail: str = "}") -> Iterator[None]:
+        """`head {` ... `}`."""
+        self.line(f"{head} {{")
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line(tail)
+
+    @contextmanager
+    def flat_block(self, head: str, tail: str) -> Iterator[None]:
+        """`head {` ... `tail`, without indentation (namespaces)."""
+        self.line(f"{head} {{")
+        yield
+        self.line(tail)
+
+    def indent(self) -> None:
+        """Deeper, where the opening line was written by `listed`."""
+        self._depth += 1
+
+    def dedent(self) -> None:
+        """Back out of `indent`."""
+        self._depth -= 1
+
+    def text(self) -> str:
+        """The whole text, ending in one newline."""
+        return "\n".join(self._lines) + "\n"
