@@ -1,0 +1,310 @@
+"""What does a contract say for given parameters?  Contract, arguments, flags -> Variant."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pipelink_rules.contract import expression
+from pipelink_rules.contract.bounds import check_bound
+from pipelink_rules.contract.expression import Value
+from pipelink_rules.contract.load import refused
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.files.codec import to_json
+from pipelink_rules.model.contract import DTYPES, Contract, Param, Registers, Variant
+from pipelink_rules.model.source import Expr, Span
+
+ABI = "pipelink/1"
+# Code-generation flags and what the compiler does without them (nvcc manual, 4.2.7).
+FLAG_DEFAULTS = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
+FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
+
+
+def bind(
+    contract: Contract,
+    arguments: Mapping[str, int | str],
+    flags: Sequence[str] = (),
+    place: Span | None = None,
+) -> Variant:
+    """The variant of a contract; `place` is where the arguments were written.
+
+    Raises every PL004x finding at once: unknown, missing and refused arguments, `where`
+    conditions that do not hold, flags that contradict `numeric`, bound numbers out of range.
+    """
+    found: list[Diagnostic] = []
+    values = _arguments(contract, arguments, place, found)
+    try:
+        named = normal_flags(flags, place)
+    except PipelinkError as problem:
+        found += problem.diagnostics
+        named = ()
+    _check_flags(contract, named, place, found)
+    if found:
+        raise PipelinkError(found)
+    _check_where(contract, values, place, found)
+    if found:
+        raise PipelinkError(found)
+    bound = _substitute(contract, values, found)
+    if found:
+        raise PipelinkError(found)
+    bound = replace(bound, where=(), roles=tuple(_round_registers(role) for role in bound.roles))
+    check_bound(contract, bound, values, place)
+    variant = Variant(bound, tuple(sorted(values.items())), named)
+    return replace(variant, digest=digest_of(variant))
+
+
+def digest_of(variant: Variant) -> str:
+    """12 hex digits over what a source of this variant can see: header, flags, ABI version."""
+    try:
+        from pipelink_rules.contract import header
+    except ImportError:
+        text = to_json(without_places(replace(variant, digest="", measured=())))
+        return hashlib.sha256(f"{ABI}\n{text}".encode()).hexdigest()[:12]
+    return str(header.digest_of(variant, variant.flags))
+
+
+def without_places(variant: Variant) -> Variant:
+    """The variant without spans, file names and summary: what a comment cannot change."""
+    contract = _strip(variant.contract)
+    return replace(variant, contract=replace(contract, summary="", file=""))
+
+
+def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, ...]:
+    """Flags as `ftz=true`, sorted, those that only repeat the compiler's default left out.
+
+    Accepts `ftz`, `ftz=true`, `-ftz=true`, `--ftz=true`, `use_fast_math`; the last one wins.
+    """
+    chosen: dict[str, bool] = {}
+    for flag in flags:
+        name, _, value = flag.lstrip("-").replace("_", "-").partition("=")
+        if name == "use-fast-math" and value in ("", "true"):
+            chosen.update(FAST_MATH)
+        elif name not in FLAG_DEFAULTS or value not in ("", "true", "false"):
+            raise error(
+                "PL0045",
+                f"`{flag}` is not a code-generation flag",
+                place,
+                expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
+                found=flag,
+                helps=(*did_you_mean(name, FLAG_DEFAULTS), "other compiler options go to `copts`"),
+                subject=flag,
+            )
+        else:
+            chosen[name] = value != "false"
+    return tuple(
+        f"{name}={'true' if value else 'false'}"
+        for name, value in sorted(chosen.items())
+        if value != FLAG_DEFAULTS[name]
+    )
+
+
+def _place(place: Span | None, text: str = "given here") -> tuple[Label, ...]:
+    return (Label(place, text),) if place else ()
+
+
+def _arguments(
+    contract: Contract, arguments: Mapping[str, int | str], place: Span | None, found: list[Diagnostic]
+) -> dict[str, Value]:
+    name = contract.component
+    params = {param.name: param for param in contract.params}
+    for unknown in sorted(set(arguments) - set(params)):
+        symbol = unknown in {item.name for item in contract.symbols}
+        helps = did_you_mean(unknown, params, "parameters") or (f"{name} has no parameters",)
+        if symbol:
+            helps = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
+        labels = (*_place(place), *_place(contract.span, "this component"))
+        message = f"{name} has no parameter `{unknown}`"
+        found.append(Diagnostic("PL0040", message, labels, helps=helps, subject=f"{name}.{unknown}"))
+    values: dict[str, Value] = {}
+    for param in contract.params:
+        value = arguments.get(param.name, param.default)
+        if value is None:
+            found.append(
+                Diagnostic(
+                    "PL0041",
+                    f"{name} needs a value for parameter `{param.name}`",
+                    (*_place(place), *_place(param.span, "declared here, without a default")),
+                    expected=_allowed(param),
+                    helps=(f'add "{param.name}": ... to the parameters of the instance',),
+                    subject=f"{name}.{param.name}",
+                )
+            )
+        elif problem := _check_value(contract, param, value, place):
+            found.append(problem)
+        else:
+            values[param.name] = value
+    return values
+
+
+def _allowed(param: Param) -> str:
+    if param.choices:
+        return "one of " + ", ".join(map(str, param.choices))
+    if param.type == "dtype":
+        return "one of " + ", ".join(DTYPES)
+    parts = [f"at least {param.minimum}"] if param.minimum is not None else []
+    parts += [f"at most {param.maximum}"] if param.maximum is not None else []
+    parts += [f"a multiple of {param.multiple_of}"] if param.multiple_of is not None else []
+    return "an integer" + (", " + ", ".join(parts) if parts else "")
+
+
+def _check_value(
+    contract: Contract, param: Param, value: object, place: Span | None
+) -> Diagnostic | None:
+    labels = (*_place(place), *_place(param.span, "declared here"))
+    subject = f"{contract.component}.{param.name}"
+    of_type = isinstance(value, str) if param.type == "dtype" else type(value) is int
+    if not of_type or (param.type == "dtype" and value not in DTYPES):
+        return Diagnostic(
+            "PL0042",
+            f"parameter `{param.name}` of {contract.component} cannot be {str(value)[:60]!r}",
+            labels,
+            expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
+            found=f"{type(value).__name__} {str(value)[:60]!r}",
+            helps=did_you_mean(str(value), DTYPES) if param.type == "dtype" else (),
+            subject=subject,
+        )
+    assert isinstance(value, (int, str))
+    if reason := refused(param, value):
+        return Diagnostic(
+            "PL0043",
+            f"parameter `{param.name}` of {contract.component} cannot be {value}",
+            labels,
+            expected=reason,
+            found=str(value),
+            helps=_nearest(param, value),
+            subject=subject,
+        )
+    return None
+
+
+def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
+    """The nearest integers that are allowed."""
+    if isinstance(value, str) or param.type == "dtype":
+        return ()
+    numbers = [item for item in param.choices if isinstance(item, int)]
+    if not numbers:
+        step = param.multiple_of or 1
+        low = value // step * step
+        numbers = [item for item in (low, low + step, param.minimum, param.maximum) if item is not None]
+    fitting = [item for item in numbers if not refused(param, item)]
+    below = max((item for item in fitting if item < value), default=None)
+    above = min((item for item in fitting if item > value), default=None)
+    near = [str(item) for item in (below, above) if item is not None]
+    return (f"nearest: {' or '.join(near)}",) if near else ()
+
+
+def _check_flags(
+    contract: Contract, flags: tuple[str, ...], place: Span | None, found: list[Diagnostic]
+) -> None:
+    given = {**FLAG_DEFAULTS, **{f.split("=")[0]: f.endswith("=true") for f in flags}}
+    for name, value in contract.numeric.flags:
+        if given[name] != value:
+            wanted, actual = (f"{name}={str(item).lower()}" for item in (value, given[name]))
+            found.append(
+                Diagnostic(
+                    "PL1101",
+                    f"{contract.component} needs {wanted}, but is built with {actual}",
+                    (*_place(contract.numeric.span, "required here"), *_place(place)),
+                    expected=wanted,
+                    found=actual + ("" if any(name in flag for flag in flags) else " (the default)"),
+                    helps=(f"add {wanted} to the code-generation flags of the program",),
+                    subject=f"{contract.component}.{name}",
+                )
+            )
+
+
+def _check_where(
+    contract: Contract, values: Mapping[str, Value], place: Span | None, found: list[Diagnostic]
+) -> None:
+    for condition in contract.where:
+        try:
+            if expression.evaluate(condition, values):
+                continue
+        except PipelinkError as problem:
+            found += problem.diagnostics
+            continue
+        used = sorted(expression.names(condition))
+        numbers = ", ".join(f"{name}={values[name]}" for name in used)
+        given = " and ".join(f"`{name}`" for name in used)
+        found.append(
+            Diagnostic(
+                "PL0044",
+                f"{contract.component} needs `{condition}`, which does not hold for {numbers}",
+                (*_place(condition.span, f"with {numbers}"), *_place(place)),
+                expected=condition.text,
+                found=_sides(condition, values) or numbers,
+                helps=(f"change {given}",) if used else (),
+                subject=f"{contract.component}: {condition}",
+            )
+        )
+
+
+def _sides(condition: Expr, values: Mapping[str, Value]) -> str:
+    """`32 == 128` for a single comparison, its sides evaluated."""
+    for sign in ("==", "!=", "<=", ">=", "<", ">"):
+        left, found, right = condition.text.partition(f" {sign} ")
+        if found and not any(word in condition.text for word in (" and ", " or ", "not ")):
+            try:
+                sides = [expression.evaluate(side, values) for side in (left, right)]
+            except PipelinkError:
+                return ""
+            return f"{sides[0]} {sign} {sides[1]}"
+    return ""
+
+
+def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic]) -> Any:
+    """The noun with parameters replaced in all its expressions and dtypes."""
+    if isinstance(noun, Expr):
+        try:
+            return expression.substitute(noun, values)
+        except PipelinkError as problem:
+            found += problem.diagnostics
+            return noun
+    if isinstance(noun, tuple):
+        return tuple(_substitute(item, values, found) for item in noun)
+    if not dataclasses.is_dataclass(noun) or isinstance(noun, (Span, Param)):
+        return noun
+    changes = {}
+    for item in dataclasses.fields(noun):
+        value = getattr(noun, item.name)
+        if item.name in ("dtype", "accumulate", "rounds_to"):
+            changes[item.name] = values.get(value, value)
+        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
+            if item.name != "where":
+                changes[item.name] = _substitute(value, values, found)
+    return replace(noun, **changes)  # type: ignore[type-var]
+
+
+def _round_registers(role: Any) -> Any:
+    """Counts that setmaxnreg takes: multiples of 8, `want` not below `min`."""
+    registers: Registers = role.registers
+    least = _up(registers.minimum)
+    want = _up(registers.want)
+    if least.literal is not None and want.literal is not None and want.literal < least.literal:
+        want = replace(want, text=least.text)
+    return replace(role, registers=replace(registers, minimum=least, want=want))
+
+
+def _up(expr: Expr) -> Expr:
+    return expr if expr.literal is None else replace(expr, text=str(-(-expr.literal // 8) * 8))
+
+
+def _strip(noun: Any) -> Any:
+    if isinstance(noun, tuple):
+        return tuple(_strip(item) for item in noun)
+    if not dataclasses.is_dataclass(noun):
+        return noun
+    changes: dict[str, Any] = {}
+    for item in dataclasses.fields(noun):
+        value = getattr(noun, item.name)
+        if item.name == "span":
+            changes[item.name] = None
+        elif item.name == "spans":
+            changes[item.name] = ()
+        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
+            changes[item.name] = _strip(value)
+    return replace(noun, **changes)  # type: ignore[type-var]

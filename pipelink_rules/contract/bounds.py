@@ -1,0 +1,135 @@
+"""Are the numbers of a bound contract possible at all?  Contract, bound Contract -> findings.
+
+Limits that hold for every program: a role needs a warp, a thread has 255 registers, a box has 256
+elements a side.  What depends on neighbours or on a target belongs to check and place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.contract.expression import Value
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.model.contract import DTYPES, Contract, Member, Port
+from pipelink_rules.model.source import Expr, Span
+
+WARPS_CTA = 32
+REGISTERS_THREAD = 255  # PTX ISA, maxnreg
+REGISTERS_LEAST = 24  # PTX ISA, setmaxnreg
+BARRIER_THREADS = 1024
+ARRIVALS = 2**20 - 1  # PTX ISA, mbarrier: range of the pending count
+TX_BYTES = 2**20 - 1  # PTX ISA, mbarrier: range of tx-count
+BOX_SIDE = 256  # CUDA driver API, cuTensorMapEncodeTiled
+EXTENT = 2**31 - 1
+
+
+class _Bounds:
+    def __init__(self, contract: Contract, values: Mapping[str, Value], place: Span | None):
+        self.component, self.values, self.place = contract.component, values, place
+        self.found: list[Diagnostic] = []
+
+    def number(
+        self, expr: Expr | None, clause: str, least: int, most: int, step: int = 1, why: str = ""
+    ) -> int | None:
+        """The literal, after a finding where it is out of range; None where it is not known yet."""
+        value = expr.literal if expr is not None else None
+        if expr is None or value is None:
+            return None
+        if not least <= value <= most or value % step:
+            multiple = f", a multiple of {step}" if step > 1 else ""
+            self.add(expr.span, clause, f"{least} to {most}{multiple}", str(value), why)
+        return value
+
+    def add(self, span: Span | None, clause: str, expected: str, found: str, why: str = "") -> None:
+        """Records a clause that came out impossible."""
+        numbers = ", ".join(f"{name}={value}" for name, value in sorted(self.values.items()))
+        labels = [Label(span, f"with {numbers}" if numbers else "")] if span else []
+        labels += [Label(self.place, "given here")] if self.place else []
+        self.found.append(
+            Diagnostic(
+                "PL0046",
+                f"{clause} of {self.component} comes out as {found}",
+                tuple(labels),
+                expected=expected,
+                found=found,
+                notes=(why,) if why else (),
+                subject=f"{self.component}: {clause}",
+            )
+        )
+
+
+def check_bound(
+    contract: Contract, bound: Contract, values: Mapping[str, Value], place: Span | None
+) -> None:
+    """Raises PL0046 for every number that no program could use."""
+    bounds = _Bounds(contract, values, place)
+    for role in bound.roles:
+        if role.schedule:
+            continue
+        name = f"role `{role.name}`"
+        warps = bounds.number(role.warps, f"`warps` of {name}", 1, WARPS_CTA)
+        if warps and warps % 4 and (role.converged == "warpgroup" or role.split == "warpgroup"):
+            bounds.add(role.warps.span, f"`warps` of {name}", "whole warpgroups: a multiple of 4", str(warps))
+        registers = role.registers
+        for clause, expr in (("min", registers.minimum), ("want", registers.want), ("entry", registers.entry)):
+            bounds.number(
+                expr, f"`registers.{clause}` of {name}", 1, REGISTERS_THREAD + 1,
+                why="a thread has at most 255 registers",
+            )
+    for port in bound.ports:
+        _port(bounds, port)
+    for buffer in bound.buffers:
+        size = bounds.number(buffer.bytes, f"`bytes` of buffer `{buffer.name}`", 1, 2**20)
+        if size and size % buffer.stages:
+            bounds.add(
+                buffer.bytes.span, f"`bytes` of buffer `{buffer.name}`",
+                f"a multiple of its {buffer.stages} stages", str(size),
+            )
+    for barrier in bound.named_barriers:
+        bounds.number(
+            barrier.count, f"`count` of named barrier `{barrier.name}`", 32, BARRIER_THREADS, 32,
+            "bar.sync counts threads in whole warps",
+        )
+    for extent in bound.work.tile if bound.work else ():
+        bounds.number(extent, "`tile` of `work`", 1, EXTENT)
+    if bounds.found:
+        raise PipelinkError(bounds.found)
+
+
+def _port(bounds: _Bounds, port: Port) -> None:
+    name = f"port `{port.name}`"
+    bounds.number(port.arrivals, f"`arrivals` of {name}", 1, ARRIVALS)
+    bounds.number(port.rate, f"`rate` of {name}", 1, EXTENT)
+    bounds.number(
+        port.tx_bytes, f"`tx_bytes` of {name}", 1, TX_BYTES, why="an mbarrier counts at most 2^20 - 1 bytes"
+    )
+    for member in port.members:
+        _member(bounds, port, member)
+    if port.tile is not None and port.members:
+        for extent in port.tile.box:
+            bounds.number(extent, f"`box` of {name}", 1, BOX_SIDE, why="a tensor map box has at most 256 elements a side")
+        _row(bounds, port.tile.box, port.members[0].dtype, port.tile.swizzle, f"`box` of {name}", port.tile.span)
+    if port.fragment == "wgmma_m64" and len(port.members[0].shape) == 2:
+        rows, columns = port.members[0].shape
+        bounds.number(rows, f"rows of {name}", 64, EXTENT, 64, "a wgmma fragment has 64 rows a warpgroup")
+        bounds.number(columns, f"columns of {name}", 8, 256, 8, "wgmma m64nN takes N = 8, 16, ... 256")
+
+
+def _member(bounds: _Bounds, port: Port, member: Member) -> None:
+    what = f"tile `{member.name}` of port `{port.name}`" if member.name else f"port `{port.name}`"
+    for extent in member.shape:
+        bounds.number(extent, f"`shape` of {what}", 1, EXTENT)
+    if member.layout.swizzle and not member.layout.strides:
+        _row(bounds, member.shape, member.dtype, member.layout.swizzle, f"`shape` of {what}", member.layout.span)
+
+
+def _row(
+    bounds: _Bounds, shape: tuple[Expr, ...], dtype: str, swizzle: int, clause: str, span: Span | None
+) -> None:
+    """The innermost extent of a swizzled tile fills the swizzle span (cuTensorMapEncodeTiled)."""
+    inner = shape[-1].literal if shape else None
+    if swizzle and inner is not None and dtype in DTYPES and inner * DTYPES[dtype][0] > swizzle:
+        bounds.add(
+            span, clause, f"rows of at most {swizzle} bytes, the swizzle span",
+            f"rows of {inner * DTYPES[dtype][0]} bytes",
+        )
