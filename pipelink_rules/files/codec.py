@@ -30,6 +30,11 @@ def encode(value: Any) -> Any:
     return value
 
 
+def decode(kind: type[Noun], data: Any) -> Noun:
+    """The noun of JSON-ready data; ValueError where the data is not of that kind."""
+    return typing.cast(Noun, _decode(kind, data, kind.__name__))
+
+
 def to_json(value: Any) -> str:
     """Canonical JSON text."""
     return json.dumps(encode(value), indent=2, sort_keys=True) + "\n"
@@ -45,7 +50,7 @@ def read_json(path: str | Path, kind: type[Noun]) -> Noun:
     name = str(path)
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        return typing.cast(Noun, _decode(kind, data, kind.__name__))
+        return decode(kind, data)
     except FileNotFoundError:
         raise error(
             "PL0010", f"there is no file {name}", Span(name), helps=("run the stage before",)

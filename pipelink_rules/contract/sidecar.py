@@ -1,0 +1,223 @@
+"""What travels with an object?  Variant and BuildRecord <-> `<component>.contract.yaml`.
+
+    sidecar: 1
+    digests: {build: ..., interface: ...}   sha256 of each half as compact canonical JSON
+    interface: ...                          all that check and place read
+    build: ...                              how the object was made
+
+The interface leaves out spans, summary and file names, and rounds measured registers up to 8, so
+that a comment or a register more or less does not rebuild what depends on it.  The text is YAML in
+which every value that is not a plain word is JSON: readable, and the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from pipelink_rules.contract.bind import without_places
+from pipelink_rules.contract.text import shown
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.files.codec import decode, encode, to_json
+from pipelink_rules.model.contract import BuildRecord, Variant
+from pipelink_rules.model.source import Span
+
+SIDECAR_VERSION = 1
+LARGEST_FILE = 16 << 20  # bytes
+DEEPEST = 32
+HALVES = ("build", "interface")
+
+Noun = TypeVar("Noun")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_NOT_WORDS = frozenset("y n yes no on off true false null none".split())  # YAML 1.1 reads these
+
+
+def interface_of(variant: Variant) -> Variant:
+    """The variant as check, place and collect may see it."""
+    measured = tuple(
+        (role, replace(item, registers=_up(item.registers), entry=_up(item.entry)))
+        for role, item in variant.measured
+    )
+    return replace(without_places(variant), measured=measured)
+
+
+def dump_interface(variant: Variant) -> str:
+    """`<component>.interface.json`: canonical JSON; `files.codec.read_json(path, Variant)` reads it."""
+    return to_json(interface_of(variant))
+
+
+def dump_sidecar(variant: Variant, build: BuildRecord) -> str:
+    """The text of a sidecar."""
+    halves = {"build": encode(build), "interface": _bare(encode(interface_of(variant)))}
+    data = {"sidecar": SIDECAR_VERSION, "digests": {k: _digest(halves[k]) for k in HALVES}}
+    lines = [f"# {variant.name}: contract and build record of one object. Generated, do not edit."]
+    for key, value in {**data, "interface": halves["interface"], "build": halves["build"]}.items():
+        _emit(lines, 0, f"{key}:", value)
+    return "\n".join(lines) + "\n"
+
+
+def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
+    """The two halves of a sidecar; the contract's `file` and `span` are the sidecar itself.
+
+    PL0020 where it is not a sidecar, PL0021 where a half is not what its digest says, PL0022
+    where another version of PipeLink wrote it.
+    """
+    file = shown(path)
+    data = _read(Path(path), file)
+    if data.get("sidecar") != SIDECAR_VERSION:
+        raise error(
+            "PL0022",
+            f"{file} is a sidecar of another version of PipeLink",
+            Span(file),
+            expected=f"sidecar: {SIDECAR_VERSION}",
+            found=f"sidecar: {str(data.get('sidecar'))[:40]}",
+            helps=("build the component again with this version",),
+            subject=file,
+        )
+    digests = data.get("digests")
+    if not isinstance(digests, dict):
+        raise _no_sidecar(file, "it has no digests")
+    for half in HALVES:
+        actual = _digest(data.get(half))
+        if digests.get(half) != actual:
+            raise error(
+                "PL0021",
+                f"the `{half}:` half of {file} was changed after it was written",
+                Span(file, *_line_of(Path(path), half), len(half)),
+                expected=f"sha256 {digests.get(half)}",
+                found=f"sha256 {actual}",
+                at_run_time="the contract no longer describes the object, and nothing else would notice",
+                helps=("restore the file, or build the component again",),
+                subject=f"{file}: {half}",
+            )
+    variant = _noun(Variant, data["interface"], file)
+    contract = replace(variant.contract, file=file, span=Span(file))
+    return replace(variant, contract=contract), _noun(BuildRecord, data["build"], file)
+
+
+def _up(registers: int) -> int:
+    return -(-registers // 8) * 8
+
+
+def _bare(data: Any) -> Any:
+    """Without the empty spans, which say nothing here."""
+    if isinstance(data, dict):
+        return {k: _bare(v) for k, v in data.items() if k not in ("span", "spans") or v}
+    return [_bare(item) for item in data] if isinstance(data, list) else data
+
+
+def _digest(half: Any) -> str:
+    try:
+        text = json.dumps(half, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    except (TypeError, ValueError):  # what YAML can say and JSON cannot: dates, sets
+        text = repr(type(half))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def _emit(lines: list[str], depth: int, head: str, value: Any) -> None:
+    pad = "  " * depth
+    if isinstance(value, dict) and value:
+        lines.append(pad + head)
+        for key in sorted(value):
+            _emit(lines, depth + 1, f"{_scalar(key)}:", value[key])
+    elif isinstance(value, list) and value:
+        flow = _flow(value)
+        if flow is not None and len(pad) + len(head) + len(flow) < 100:
+            lines.append(f"{pad}{head} {flow}")
+            return
+        lines.append(pad + head)
+        for item in value:
+            if isinstance(item, dict) and item:
+                first, *rest = sorted(item)
+                _emit(lines, depth + 1, f"- {_scalar(first)}:", item[first])
+                for key in rest:
+                    _emit(lines, depth + 2, f"{_scalar(key)}:", item[key])
+            else:
+                _emit(lines, depth + 1, "-", item)
+    else:
+        lines.append(f"{pad}{head} {_scalar(value)}")
+
+
+def _flow(value: list[Any]) -> str | None:
+    """A short list on one line; None where it holds mappings of more than one key."""
+    parts = []
+    for item in value:
+        if isinstance(item, dict) and len(item) > 1:
+            return None
+        if isinstance(item, dict) and item:
+            ((key, inner),) = item.items()
+            part = None if isinstance(inner, (dict, list)) else f"{{{_scalar(key)}: {_scalar(inner)}}}"
+        else:
+            part = _flow(item) if isinstance(item, list) and item else _scalar(item)
+        if part is None:
+            return None
+        parts.append(part)
+    return f"[{', '.join(parts)}]"
+
+
+def _scalar(value: Any) -> str:
+    if value in ({}, []) and not isinstance(value, (bool, int, str)):
+        return "{}" if isinstance(value, dict) else "[]"
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_WORDS:
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
+
+
+def _read(path: Path, file: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as problem:
+        raise _no_sidecar(file, getattr(problem, "strerror", None) or str(problem)) from None
+    if len(data) > LARGEST_FILE:
+        raise _no_sidecar(file, f"it is larger than {LARGEST_FILE} bytes")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        text = data.decode()
+        depth = 0
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise _no_sidecar(file, "it has YAML aliases")
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise _no_sidecar(file, "it is nested too deeply")
+        found = yaml.load(text, Loader=loader)  # noqa: S506, both are safe loaders
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError, TypeError) as problem:
+        raise _no_sidecar(file, " ".join(str(problem).split())[:200]) from None
+    if not isinstance(found, dict):
+        raise _no_sidecar(file, "it is not a mapping")
+    return found
+
+
+def _noun(kind: type[Noun], data: Any, file: str) -> Noun:
+    try:
+        return decode(kind, data)
+    except (ValueError, RecursionError) as problem:
+        raise _no_sidecar(file, str(problem)[:200]) from None
+
+
+def _line_of(path: Path, half: str) -> tuple[int, int]:
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next(((n, 1) for n, line in enumerate(lines, 1) if line.startswith(f"{half}:")), (1, 1))
+
+
+def _no_sidecar(file: str, reason: str) -> PipelinkError:
+    return error(
+        "PL0020",
+        f"{file} is not a sidecar: {reason}",
+        Span(file),
+        expected="the `.contract.yaml` that the build writes next to an object",
+        helps=("build the component again",),
+        subject=file,
+    )
