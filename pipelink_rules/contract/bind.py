@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,14 +10,13 @@ from typing import Any
 from pipelink_rules.contract import expression
 from pipelink_rules.contract.bounds import check_bound
 from pipelink_rules.contract.expression import Value
+from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.load import refused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.files.codec import to_json
 from pipelink_rules.model.contract import DTYPES, Contract, Param, Registers, Variant
 from pipelink_rules.model.source import Expr, Span
 
-ABI = "pipelink/1"
 # Code-generation flags and what the compiler does without them (nvcc manual, 4.2.7).
 FLAG_DEFAULTS = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
 FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
@@ -32,7 +30,7 @@ def bind(
 ) -> Variant:
     """The variant of a contract; `place` is where the arguments were written.
 
-    Raises every PL004x finding at once: unknown, missing and refused arguments, `where`
+    Raises every finding at once: unknown, missing and refused arguments, `where`
     conditions that do not hold, flags that contradict `numeric`, bound numbers out of range.
     """
     found: list[Diagnostic] = []
@@ -54,17 +52,7 @@ def bind(
     bound = replace(bound, where=(), roles=tuple(_round_registers(role) for role in bound.roles))
     check_bound(contract, bound, values, place)
     variant = Variant(bound, tuple(sorted(values.items())), named)
-    return replace(variant, digest=digest_of(variant))
-
-
-def digest_of(variant: Variant) -> str:
-    """12 hex digits over what a source of this variant can see: header, flags, ABI version."""
-    try:
-        from pipelink_rules.contract import header
-    except ImportError:
-        text = to_json(without_places(replace(variant, digest="", measured=())))
-        return hashlib.sha256(f"{ABI}\n{text}".encode()).hexdigest()[:12]
-    return str(header.digest_of(variant, variant.flags))
+    return replace(variant, digest=digest_of(variant, named))
 
 
 def without_places(variant: Variant) -> Variant:
@@ -85,7 +73,7 @@ def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, 
             chosen.update(FAST_MATH)
         elif name not in FLAG_DEFAULTS or value not in ("", "true", "false"):
             raise error(
-                "PL0045",
+                "PL0028",
                 f"`{flag}` is not a code-generation flag",
                 place,
                 expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
@@ -118,14 +106,14 @@ def _arguments(
             helps = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
         labels = (*_place(place), *_place(contract.span, "this component"))
         message = f"{name} has no parameter `{unknown}`"
-        found.append(Diagnostic("PL0040", message, labels, helps=helps, subject=f"{name}.{unknown}"))
+        found.append(Diagnostic("PL0023", message, labels, helps=helps, subject=f"{name}.{unknown}"))
     values: dict[str, Value] = {}
     for param in contract.params:
         value = arguments.get(param.name, param.default)
         if value is None:
             found.append(
                 Diagnostic(
-                    "PL0041",
+                    "PL0024",
                     f"{name} needs a value for parameter `{param.name}`",
                     (*_place(place), *_place(param.span, "declared here, without a default")),
                     expected=_allowed(param),
@@ -159,7 +147,7 @@ def _check_value(
     of_type = isinstance(value, str) if param.type == "dtype" else type(value) is int
     if not of_type or (param.type == "dtype" and value not in DTYPES):
         return Diagnostic(
-            "PL0042",
+            "PL0025",
             f"parameter `{param.name}` of {contract.component} cannot be {str(value)[:60]!r}",
             labels,
             expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
@@ -170,7 +158,7 @@ def _check_value(
     assert isinstance(value, (int, str))
     if reason := refused(param, value):
         return Diagnostic(
-            "PL0043",
+            "PL0026",
             f"parameter `{param.name}` of {contract.component} cannot be {value}",
             labels,
             expected=reason,
@@ -232,7 +220,7 @@ def _check_where(
         given = " and ".join(f"`{name}`" for name in used)
         found.append(
             Diagnostic(
-                "PL0044",
+                "PL0027",
                 f"{contract.component} needs `{condition}`, which does not hold for {numbers}",
                 (*_place(condition.span, f"with {numbers}"), *_place(place)),
                 expected=condition.text,

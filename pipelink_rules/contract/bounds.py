@@ -47,7 +47,7 @@ class _Bounds:
         labels += [Label(self.place, "given here")] if self.place else []
         self.found.append(
             Diagnostic(
-                "PL0046",
+                "PL0029",
                 f"{clause} of {self.component} comes out as {found}",
                 tuple(labels),
                 expected=expected,
@@ -61,7 +61,7 @@ class _Bounds:
 def check_bound(
     contract: Contract, bound: Contract, values: Mapping[str, Value], place: Span | None
 ) -> None:
-    """Raises PL0046 for every number that no program could use."""
+    """Raises PL0029 for every number that no program could use."""
     bounds = _Bounds(contract, values, place)
     for role in bound.roles:
         if role.schedule:
