@@ -1,0 +1,170 @@
+"""Which variant is every instance?  Spec, contracts -> instance -> Variant, nothing left open.
+
+Parameters that the declaration leaves out follow from connected ports, from the work tile that
+all components of one work kind share, from tensors that feed several ports, from `where` clauses
+with one solution, and last from defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.spec import check_instances
+from pipelink_rules.collect.ties import ties_of
+from pipelink_rules.collect.unify import Conflict, Key, Knowledge
+from pipelink_rules.collect.wiring import wire
+from pipelink_rules.collect.work import check_work, schedule_of
+from pipelink_rules.contract.bind import bind
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Contract, Param, Variant
+from pipelink_rules.model.program import InstanceSpec, MegakernelSpec
+
+
+def bind_instances(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    flags: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Variant]:
+    """Instance -> bound variant, in the order of the declaration.
+
+    contracts: label -> contract, unbound.  flags: label -> code-generation flags.  Raises all
+    findings of a pass at once: labels, ports and work (PL0050..PL0067), then what the contracts
+    say to the values.
+    """
+    findings = check_instances(spec)
+    findings.stop()
+    by_instance = _contracts_of(spec, contracts, findings)
+    links = wire(spec, by_instance, findings)
+    schedule = schedule_of(spec, by_instance, findings)
+    check_work(spec, by_instance, schedule, findings)
+    _check_parameters(spec, by_instance, findings)
+    findings.stop()
+
+    knowledge = Knowledge(by_instance, ties_of(spec, by_instance, links))
+    for item in spec.instances:
+        for name, value in item.arguments:
+            place = spec.where("instances", item.name, name)
+            knowledge.give((item.name, name), value, place)
+    knowledge.settle()
+    _report(spec, knowledge, findings)
+    findings.stop()
+
+    bound: dict[str, Variant] = {}
+    for item in spec.instances:
+        arguments = knowledge.environment(item.name)
+        chosen = tuple((flags or {}).get(item.label, ()))
+        place = spec.where("instances", item.name)
+        try:
+            bound[item.name] = bind(by_instance[item.name], arguments, chosen, place)
+        except PipelinkError as problem:
+            findings.extend(_at(spec, item, one) for one in problem.diagnostics)
+    findings.stop()
+    return bound
+
+
+def _contracts_of(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+) -> dict[str, Contract]:
+    found = {}
+    for item in spec.instances:
+        if item.label in contracts:
+            found[item.name] = contracts[item.label]
+            continue
+        findings.add(
+            "PL0050",
+            f"there is no component `{item.label}`",
+            (spec.where("instances", item.name), f"`{item.name}` is an instance of it"),
+            helps=did_you_mean(item.label, contracts),
+            subject=item.name,
+        )
+    return found
+
+
+def _check_parameters(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+) -> None:
+    for item in spec.instances:
+        contract = contracts.get(item.name)
+        known = [param.name for param in contract.params] if contract else []
+        for name, _ in item.arguments if contract else ():
+            if contract is not None and name not in known:
+                findings.add(
+                    "PL0023",
+                    f"{contract.component} has no parameter `{name}`",
+                    spec.where("instances", item.name, name),
+                    (contract.span, f"parameters: {', '.join(known) or 'none'}"),
+                    helps=did_you_mean(name, known),
+                    subject=f"{item.name}.{name}",
+                )
+
+
+def _report(spec: MegakernelSpec, knowledge: Knowledge, findings: Findings) -> None:
+    for conflict in knowledge.conflicts:
+        _report_conflict(spec, conflict, findings)
+    for members in knowledge.classes():
+        _report_unknown(spec, knowledge, members, findings)
+
+
+def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Findings) -> None:
+    instance, name = conflict.key
+    first, second = conflict.first, conflict.second
+    said = dict.fromkeys((*first.places, *second.places))
+    findings.add(
+        "PL0064",
+        f"`{name}` of `{instance}` would be {first.value} and {second.value}",
+        (spec.where("instances", instance), f"`{name}` is left out here"),
+        *said,
+        expected="one value",
+        found=f"{first.value} and {second.value}",
+        helps=("make the two agree", f"or give `{name}` to `{instance}` to choose"),
+        subject=f"{instance}.{name}",
+    )
+
+
+def _report_unknown(
+    spec: MegakernelSpec, knowledge: Knowledge, members: list[Key], findings: Findings
+) -> None:
+    instance, name = members[0]
+    others = [f"`{other}`" for other, _ in members[1:]]
+    also = f" (nor that of {', '.join(others)})" if others else ""
+    findings.add(
+        "PL0063",
+        f"`{name}` of `{instance}` does not follow from anything{also}",
+        (spec.where("instances", instance), f"`{name}` is left out here"),
+        (knowledge.param(members[0]).span, "it has no default"),
+        expected=_domain(knowledge.param(members[0])),
+        found="no connected port, work tile or `where` clause gives it a value",
+        helps=(f'give it: {{"{name}": ...}}' + (", once is enough" if others else ""),),
+        subject=f"{instance}.{name}",
+    )
+
+
+def _domain(param: Param) -> str:
+    """What a parameter may be, in words."""
+    if param.choices:
+        return "one of " + ", ".join(map(str, param.choices))
+    if param.type == "dtype":
+        return "a dtype"
+    parts = ["an integer"]
+    if param.multiple_of:
+        parts = [f"a multiple of {param.multiple_of}"]
+    if param.minimum is not None:
+        parts.append(f"at least {param.minimum}")
+    if param.maximum is not None:
+        parts.append(f"at most {param.maximum}")
+    return ", ".join(parts)
+
+
+def _at(spec: MegakernelSpec, item: InstanceSpec, found: Diagnostic) -> Diagnostic:
+    """A finding of the contract stage; of one given parameter, it points to that entry."""
+    place = spec.where("instances", item.name)
+    name = found.subject.rpartition(".")[2]
+    exact = spec.where("instances", item.name, name) if name in dict(item.arguments) else place
+    labels = tuple(
+        replace(label, span=exact) if exact and label.span == place else label
+        for label in found.labels
+    )
+    return replace(found, labels=labels, subject=f"{item.name}: {found.subject}")

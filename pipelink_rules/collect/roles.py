@@ -1,0 +1,69 @@
+"""Which warps does the megakernel have?  Groups of roles -> program roles with their registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.groups import Group, Member, Roles
+from pipelink_rules.collect.order import data_order
+from pipelink_rules.collect.values import ceil8
+from pipelink_rules.collect.warps import WARPGROUP, assign_warps
+from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.program import Connection, MegakernelSpec, ProgramRole
+
+REGISTERS_LARGEST = 255  # per thread
+
+
+def program_roles(
+    spec: MegakernelSpec,
+    variants: Mapping[str, Variant],
+    connections: list[Connection],
+    findings: Findings,
+) -> list[ProgramRole]:
+    """The program roles, producers first (PL0070, PL0071, PL0072, PL0074, PL0076)."""
+    contracts = {name: variant.contract for name, variant in variants.items()}
+    roles = Roles(contracts, connections, findings)
+    groups = roles.groups()
+    assign_warps(spec, roles, groups)
+    first_of = {member: group.members[0] for group in groups for member in group.members}
+    edges = [(first_of[a], first_of[b]) for a, b in roles.edges() if first_of[a] != first_of[b]]
+    order, _ = data_order(first_of.values(), edges)
+    by_first = {group.members[0]: group for group in groups}
+    return [_program_role(roles, variants, by_first[first]) for first in order]
+
+
+def _program_role(roles: Roles, variants: Mapping[str, Variant], group: Group) -> ProgramRole:
+    needs = [_registers(roles, variants, member) for member in group.members]
+    minimum, want, entry = (max(column) for column in zip(*needs, strict=True))
+    whole = any(
+        roles.of[member].converged == "warpgroup" or roles.of[member].uses_mma
+        for member in group.members
+    )
+    fragment = any(
+        port.space == "registers" for member in group.members for port in roles.ports(member)
+    )
+    return ProgramRole(
+        name="+".join(roles.label(member) for member in group.members),
+        members=tuple(group.members),
+        warps=group.warps,
+        calls=group.calls,
+        warpgroup=whole or (fragment and group.warps % WARPGROUP == 0),
+        minimum=minimum,
+        want=max(minimum, want),
+        entry=entry,
+    )
+
+
+def _registers(
+    roles: Roles, variants: Mapping[str, Variant], member: Member
+) -> tuple[int, int, int]:
+    """(minimum, want, entry): measured where there is a measurement, else promised."""
+    promised = roles.of[member].registers
+    minimum = roles.number(member, promised.minimum, "registers")
+    want = roles.number(member, promised.want, "registers")
+    entry = roles.number(member, promised.entry, "registers")
+    measured = dict(variants[member[0]].measured).get(member[1])
+    if measured is not None:
+        minimum, entry = measured.registers, ceil8(measured.entry)
+    return ceil8(minimum), ceil8(want), min(entry, REGISTERS_LARGEST)

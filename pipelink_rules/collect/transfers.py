@@ -1,0 +1,94 @@
+"""How does data get from port to port?  Links, requests -> connections with a transfer each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.values import known
+from pipelink_rules.collect.wiring import Link
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.program import FUSED, HANDOVER, RING, Connection, MegakernelSpec
+from pipelink_rules.model.source import Span
+
+FRAGMENT = "wgmma_m64"  # the fragment that a hand-over can move: 64 rows per warpgroup
+KINDS = {"ring": (RING,), "registers": (FUSED, HANDOVER)}  # space -> transfers, default first
+_MEANING = {
+    RING: "both ends use the same shared memory",
+    FUSED: "both roles run on the same warps",
+    HANDOVER: "through a shared ring to other warps",
+}
+
+
+def connect(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], links: list[Link], findings: Findings
+) -> list[Connection]:
+    """The connections of the program, sorted; requests that cannot be met are PL0071."""
+    requests = dict(spec.transfers)
+    consumers = {".".join(link.consumer) for link in links}
+    for end in sorted(set(requests) - consumers):
+        findings.add(
+            "PL0071",
+            f"no connection ends at `{end}`",
+            (spec.where("transfers", end), f"`{requests[end]}` is requested here"),
+            expected="the consumer's side of an entry of `connect`",
+            helps=did_you_mean(end, consumers),
+            subject=end,
+        )
+    found = []
+    for link in links:
+        request = requests.get(".".join(link.consumer), "")
+        place = spec.where("transfers", ".".join(link.consumer))
+        kind = _kind(link, request, place, findings)
+        if kind == HANDOVER:
+            kind = _handover(contracts, link, place, findings)
+        found.append(Connection(link.producer, link.consumer, kind, link.span))
+    return found
+
+
+def _kind(link: Link, request: str, place: Span | None, findings: Findings) -> str:
+    possible = KINDS[link.source.space]
+    if not request or request in possible:
+        return request or possible[0]
+    every = sorted({kind for kinds in KINDS.values() for kind in kinds})
+    fits = request in every
+    findings.add(
+        "PL0071",
+        f"`{link.name}` cannot be `{request}`"
+        if fits
+        else f"there is no transfer kind `{request}`",
+        place,
+        (link.source.where("space"), f"{'.'.join(link.producer)} is a {link.source.space} port"),
+        expected="; ".join(f"{kind}: {_MEANING[kind]}" for kind in possible),
+        found=request,
+        helps=() if fits else did_you_mean(request, possible),
+        subject=link.name,
+    )
+    return possible[0]
+
+
+def _handover(
+    contracts: Mapping[str, Contract], link: Link, place: Span | None, findings: Findings
+) -> str:
+    """HANDOVER where both ends are warpgroup fragments, else FUSED after a finding."""
+    for (instance, name), port in ((link.producer, link.source), (link.consumer, link.sink)):
+        role = contracts[instance].role(port.role)
+        warps = known(role.warps)
+        reason = ""
+        if port.fragment != FRAGMENT:
+            reason = f"`{instance}.{name}` is a `{port.fragment}` fragment, not `{FRAGMENT}`"
+        elif warps is not None and warps % 4:
+            reason = f"`{instance}.{port.role}` has {warps} warps, no whole warpgroups"
+        if reason:
+            findings.add(
+                "PL0071",
+                f"`{link.name}` cannot be handed over: {reason}",
+                place,
+                (port.where("fragment"), "this end"),
+                expected="fragments of whole warpgroups at both ends",
+                helps=("leave the request out: the roles then share their warps",),
+                subject=link.name,
+            )
+            return FUSED
+    return HANDOVER

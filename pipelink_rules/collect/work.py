@@ -1,0 +1,134 @@
+"""Who computes the work item, and does every other component understand it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.values import known
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Contract, Work
+from pipelink_rules.model.program import MegakernelSpec
+
+
+def schedule_of(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+) -> tuple[str, str] | None:
+    """(instance, role) that computes the work item; PL0065 unless there is exactly one."""
+    found = [
+        (instance, role)
+        for instance in sorted(contracts)
+        for role in contracts[instance].roles
+        if role.schedule
+    ]
+    if len(found) == 1:
+        return found[0][0], found[0][1].name
+    if not found:
+        if len(contracts) < len(spec.instances):  # an unknown label may have been the schedule
+            return None
+        kinds = sorted({item.work.kind for item in contracts.values() if item.work})
+        findings.add(
+            "PL0065",
+            f"`{spec.name}` has no schedule",
+            spec.where("instances"),
+            expected="one component with a `schedule: true` role",
+            found="none",
+            helps=tuple(f"add an instance that deals `{kind}` items" for kind in kinds[:1]),
+            subject=spec.name,
+        )
+        return None
+    findings.add(
+        "PL0065",
+        f"`{spec.name}` has {len(found)} schedules",
+        *((spec.where("instances", name), f"`{name}` is a schedule") for name, _ in found),
+        expected="one component with a `schedule: true` role",
+        found=", ".join(name for name, _ in found),
+        helps=("keep one of them",),
+        subject=spec.name,
+    )
+    return None
+
+
+def check_work(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    schedule: tuple[str, str] | None,
+    findings: Findings,
+) -> None:
+    """Every work item that is taken is of the kind and has the fields that the schedule gives."""
+    if schedule is None:
+        return
+    given = contracts[schedule[0]].work
+    if given is None:
+        return
+    for instance in sorted(contracts):
+        taken = contracts[instance].work
+        if instance == schedule[0] or taken is None:
+            continue
+        if taken.kind != given.kind:
+            findings.add(
+                "PL0066",
+                f"`{instance}` takes `{taken.kind}` items, `{schedule[0]}` deals `{given.kind}`",
+                spec.where("instances", instance),
+                (taken.span, f"`{instance}` takes `{taken.kind}`"),
+                (given.span, f"`{schedule[0]}` deals `{given.kind}`"),
+                expected=given.kind,
+                found=taken.kind,
+                helps=(f"take a component for `{given.kind}`, or a schedule of `{taken.kind}`",),
+                subject=instance,
+            )
+        else:
+            _check_fields(spec, (instance, taken), (schedule[0], given), findings)
+
+
+def _check_fields(
+    spec: MegakernelSpec, taken: tuple[str, Work], given: tuple[str, Work], findings: Findings
+) -> None:
+    offered = [field.name for field in given[1].fields]
+    for field in taken[1].fields:
+        if field.name not in offered:
+            findings.add(
+                "PL0067",
+                f"`{given[0]}` does not give the work field `{field.name}` of `{taken[0]}`",
+                spec.where("instances", taken[0]),
+                (field.span, "needed here"),
+                (given[1].span, f"fields of `{given[0]}`: {', '.join(offered) or 'none'}"),
+                helps=did_you_mean(field.name, offered),
+                subject=f"{taken[0]}.{field.name}",
+            )
+
+
+def check_tiles(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    schedule: tuple[str, str] | None,
+    findings: Findings,
+) -> None:
+    """Bound tiles of one work kind are equal (PL0068)."""
+    given = contracts[schedule[0]].work if schedule else None
+    if schedule is None or given is None:
+        return
+    wanted = [known(extent) for extent in given.tile]
+    for instance in sorted(contracts):
+        taken = contracts[instance].work
+        if instance == schedule[0] or taken is None or taken.kind != given.kind:
+            continue
+        extents = [known(extent) for extent in taken.tile]
+        if extents == wanted:
+            continue
+        findings.add(
+            "PL0068",
+            f"`{instance}` takes tiles {_tile(extents)}, `{schedule[0]}` deals {_tile(wanted)}",
+            spec.where("instances", instance),
+            (taken.span, _tile(extents)),
+            (given.span, _tile(wanted)),
+            expected=_tile(wanted),
+            found=_tile(extents),
+            at_run_time="parts of the result would be computed twice or not at all",
+            helps=(f"give `{instance}` and `{schedule[0]}` the same tile",),
+            subject=instance,
+        )
+
+
+def _tile(extents: list[int | None]) -> str:
+    return " x ".join("?" if extent is None else str(extent) for extent in extents) or "no"
