@@ -95,7 +95,10 @@ def _place(place: Span | None, text: str = "given here") -> tuple[Label, ...]:
 
 
 def _arguments(
-    contract: Contract, arguments: Mapping[str, int | str], place: Span | None, found: list[Diagnostic]
+    contract: Contract,
+    arguments: Mapping[str, int | str],
+    place: Span | None,
+    found: list[Diagnostic],
 ) -> dict[str, Value]:
     name = contract.component
     params = {param.name: param for param in contract.params}
@@ -106,7 +109,9 @@ def _arguments(
             helps = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
         labels = (*_place(place), *_place(contract.span, "this component"))
         message = f"{name} has no parameter `{unknown}`"
-        found.append(Diagnostic("PL0023", message, labels, helps=helps, subject=f"{name}.{unknown}"))
+        found.append(
+            Diagnostic("PL0023", message, labels, helps=helps, subject=f"{name}.{unknown}")
+        )
     values: dict[str, Value] = {}
     for param in contract.params:
         value = arguments.get(param.name, param.default)
@@ -177,7 +182,9 @@ def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
     if not numbers:
         step = param.multiple_of or 1
         low = value // step * step
-        numbers = [item for item in (low, low + step, param.minimum, param.maximum) if item is not None]
+        numbers = [
+            item for item in (low, low + step, param.minimum, param.maximum) if item is not None
+        ]
     fitting = [item for item in numbers if not refused(param, item)]
     below = max((item for item in fitting if item < value), default=None)
     above = min((item for item in fitting if item > value), default=None)
@@ -198,7 +205,8 @@ def _check_flags(
                     f"{contract.component} needs {wanted}, but is built with {actual}",
                     (*_place(contract.numeric.span, "required here"), *_place(place)),
                     expected=wanted,
-                    found=actual + ("" if any(name in flag for flag in flags) else " (the default)"),
+                    found=actual
+                    + ("" if any(name in flag for flag in flags) else " (the default)"),
                     helps=(f"add {wanted} to the code-generation flags of the program",),
                     subject=f"{contract.component}.{name}",
                 )

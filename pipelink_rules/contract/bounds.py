@@ -69,11 +69,23 @@ def check_bound(
         name = f"role `{role.name}`"
         warps = bounds.number(role.warps, f"`warps` of {name}", 1, WARPS_CTA)
         if warps and warps % 4 and (role.converged == "warpgroup" or role.split == "warpgroup"):
-            bounds.add(role.warps.span, f"`warps` of {name}", "whole warpgroups: a multiple of 4", str(warps))
+            bounds.add(
+                role.warps.span,
+                f"`warps` of {name}",
+                "whole warpgroups: a multiple of 4",
+                str(warps),
+            )
         registers = role.registers
-        for clause, expr in (("min", registers.minimum), ("want", registers.want), ("entry", registers.entry)):
+        for clause, expr in (
+            ("min", registers.minimum),
+            ("want", registers.want),
+            ("entry", registers.entry),
+        ):
             bounds.number(
-                expr, f"`registers.{clause}` of {name}", 1, REGISTERS_THREAD + 1,
+                expr,
+                f"`registers.{clause}` of {name}",
+                1,
+                REGISTERS_THREAD + 1,
                 why="a thread has at most 255 registers",
             )
     for port in bound.ports:
@@ -82,12 +94,18 @@ def check_bound(
         size = bounds.number(buffer.bytes, f"`bytes` of buffer `{buffer.name}`", 1, 2**20)
         if size and size % buffer.stages:
             bounds.add(
-                buffer.bytes.span, f"`bytes` of buffer `{buffer.name}`",
-                f"a multiple of its {buffer.stages} stages", str(size),
+                buffer.bytes.span,
+                f"`bytes` of buffer `{buffer.name}`",
+                f"a multiple of its {buffer.stages} stages",
+                str(size),
             )
     for barrier in bound.named_barriers:
         bounds.number(
-            barrier.count, f"`count` of named barrier `{barrier.name}`", 32, BARRIER_THREADS, 32,
+            barrier.count,
+            f"`count` of named barrier `{barrier.name}`",
+            32,
+            BARRIER_THREADS,
+            32,
             "bar.sync counts threads in whole warps",
         )
     for extent in bound.work.tile if bound.work else ():
@@ -101,18 +119,39 @@ def _port(bounds: _Bounds, port: Port) -> None:
     bounds.number(port.arrivals, f"`arrivals` of {name}", 1, ARRIVALS)
     bounds.number(port.rate, f"`rate` of {name}", 1, EXTENT)
     bounds.number(
-        port.tx_bytes, f"`tx_bytes` of {name}", 1, TX_BYTES, why="an mbarrier counts at most 2^20 - 1 bytes"
+        port.tx_bytes,
+        f"`tx_bytes` of {name}",
+        1,
+        TX_BYTES,
+        why="an mbarrier counts at most 2^20 - 1 bytes",
     )
     for member in port.members:
         _member(bounds, port, member)
     if port.tile is not None and port.members:
         for extent in port.tile.box:
-            bounds.number(extent, f"`box` of {name}", 1, BOX_SIDE, why="a tensor map box has at most 256 elements a side")
-        _row(bounds, port.tile.box, port.members[0].dtype, port.tile.swizzle, f"`box` of {name}", port.tile.span)
+            bounds.number(
+                extent,
+                f"`box` of {name}",
+                1,
+                BOX_SIDE,
+                why="a tensor map box has at most 256 elements a side",
+            )
+        _row(
+            bounds,
+            port.tile.box,
+            port.members[0].dtype,
+            port.tile.swizzle,
+            f"`box` of {name}",
+            port.tile.span,
+        )
     if port.fragment == "wgmma_m64" and len(port.members[0].shape) == 2:
         rows, columns = port.members[0].shape
-        bounds.number(rows, f"rows of {name}", 64, EXTENT, 64, "a wgmma fragment has 64 rows a warpgroup")
-        bounds.number(columns, f"columns of {name}", 8, 256, 8, "wgmma m64nN takes N = 8, 16, ... 256")
+        bounds.number(
+            rows, f"rows of {name}", 64, EXTENT, 64, "a wgmma fragment has 64 rows a warpgroup"
+        )
+        bounds.number(
+            columns, f"columns of {name}", 8, 256, 8, "wgmma m64nN takes N = 8, 16, ... 256"
+        )
 
 
 def _member(bounds: _Bounds, port: Port, member: Member) -> None:
@@ -120,16 +159,30 @@ def _member(bounds: _Bounds, port: Port, member: Member) -> None:
     for extent in member.shape:
         bounds.number(extent, f"`shape` of {what}", 1, EXTENT)
     if member.layout.swizzle and not member.layout.strides:
-        _row(bounds, member.shape, member.dtype, member.layout.swizzle, f"`shape` of {what}", member.layout.span)
+        _row(
+            bounds,
+            member.shape,
+            member.dtype,
+            member.layout.swizzle,
+            f"`shape` of {what}",
+            member.layout.span,
+        )
 
 
 def _row(
-    bounds: _Bounds, shape: tuple[Expr, ...], dtype: str, swizzle: int, clause: str, span: Span | None
+    bounds: _Bounds,
+    shape: tuple[Expr, ...],
+    dtype: str,
+    swizzle: int,
+    clause: str,
+    span: Span | None,
 ) -> None:
     """The innermost extent of a swizzled tile fills the swizzle span (cuTensorMapEncodeTiled)."""
     inner = shape[-1].literal if shape else None
     if swizzle and inner is not None and dtype in DTYPES and inner * DTYPES[dtype][0] > swizzle:
         bounds.add(
-            span, clause, f"rows of at most {swizzle} bytes, the swizzle span",
+            span,
+            clause,
+            f"rows of at most {swizzle} bytes, the swizzle span",
             f"rows of {inner * DTYPES[dtype][0]} bytes",
         )

@@ -251,7 +251,9 @@ def _check(node: ast.AST, depth: int, count: list[int]) -> None:
             raise _Refused(f"`{node.id}` is a function: `{node.id}(...)`", *place)
     elif isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Div):
-            raise _Refused("`/` is not part of the language", *place, "write `//` or `ceildiv(a, b)`")
+            raise _Refused(
+                "`/` is not part of the language", *place, "write `//` or `ceildiv(a, b)`"
+            )
         if type(node.op) not in _ARITHMETIC:
             raise _Refused("this operator is not part of the language", *place)
         children = [node.left, node.right]
@@ -279,7 +281,9 @@ def _check_call(node: ast.Call, place: tuple[int, int | None]) -> list[ast.expr]
         )
     least, most = FUNCTIONS[name]
     if node.keywords or not least <= len(node.args) <= most:
-        raise _Refused(f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place)
+        raise _Refused(
+            f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place
+        )
     if name == "sizeof" and not isinstance(node.args[0], ast.Name):
         raise _Refused("`sizeof` takes a dtype", *place)
     return node.args
@@ -426,7 +430,11 @@ def _fold_condition(node: ast.BoolOp, env: Mapping[str, Value]) -> ast.expr | in
                 return int(decides)
         else:
             rest.append(_node(part))
-    return ast.BoolOp(node.op, rest) if len(rest) > 1 else ast.Compare(rest[0], [ast.NotEq()], [ast.Constant(0)])
+    return (
+        ast.BoolOp(node.op, rest)
+        if len(rest) > 1
+        else ast.Compare(rest[0], [ast.NotEq()], [ast.Constant(0)])
+    )
 
 
 def _node(part: ast.expr | int | str) -> ast.expr:

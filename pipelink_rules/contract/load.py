@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
+from pipelink_rules.contract.names import problem_with
 from pipelink_rules.contract.ops import Reach, read_body, uses_mma
 from pipelink_rules.contract.ports import (
     BARRIER_KEYS,
@@ -19,19 +19,15 @@ from pipelink_rules.contract.ports import (
     read_buffer,
     read_port,
 )
-from pipelink_rules.contract.names import problem_with
 from pipelink_rules.contract.reader import LARGEST, Block, Findings
 from pipelink_rules.contract.text import Scalar, Table, read_nodes, read_text, shown
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import (
     DTYPES,
-    Buffer,
     Contract,
-    NamedBarrier,
     Numeric,
     Param,
-    Port,
     Registers,
     Role,
     Symbol,
@@ -65,7 +61,14 @@ KEYS = {
     "numeric": False,
     "requires": False,
 }
-PARAM_KEYS = {"type": True, "in": False, "min": False, "max": False, "multiple_of": False, "default": False}
+PARAM_KEYS = {
+    "type": True,
+    "in": False,
+    "min": False,
+    "max": False,
+    "multiple_of": False,
+    "default": False,
+}
 SYMBOL_KEYS = {"min": False, "max": False, "multiple_of": False}
 WORK_KEYS = {"kind": True, "direction": True, "tile": True, "items": False, "fields": True}
 FIELD_KEYS = {"value": False, "min": False, "max": False}
@@ -80,7 +83,13 @@ ROLE_KEYS = {
     "epilogue": False,
 }
 REGISTERS_KEYS = {"min": True, "want": False, "entry": False}
-NUMERIC_KEYS = {"accumulate": False, "rounds_to": False, "deterministic": False, "nan": False, "flags": False}
+NUMERIC_KEYS = {
+    "accumulate": False,
+    "rounds_to": False,
+    "deterministic": False,
+    "nan": False,
+    "flags": False,
+}
 FLAG_KEYS = dict.fromkeys(CODEGEN_FLAGS, False)
 
 
@@ -95,7 +104,7 @@ def parse_contract(text: str, file: str) -> Contract:
     findings = Findings()
     top = Block(findings, read_nodes(text, file), "the contract", Span(file, 1, 1), KEYS)
     _check_version(top)
-    if not top.readable or findings.found and _other_version(top):
+    if not top.readable or (findings.found and _other_version(top)):
         raise PipelinkError(findings.found)
     contract = _contract(top, findings, file)
     if findings.found:
@@ -122,22 +131,29 @@ def _check_version(top: Block) -> None:
 
 def _contract(top: Block, findings: Findings, file: str) -> Contract:
     _declare(top)
-    params = tuple(_param(name, block) for name, block in top.blocks("params", PARAM_KEYS, "parameter"))
+    params = tuple(
+        _param(name, block) for name, block in top.blocks("params", PARAM_KEYS, "parameter")
+    )
     findings.dtype_params.update(param.name for param in params if param.type == "dtype")
-    symbols = tuple(_symbol(name, block) for name, block in top.blocks("symbols", SYMBOL_KEYS, "symbol"))
+    symbols = tuple(
+        _symbol(name, block) for name, block in top.blocks("symbols", SYMBOL_KEYS, "symbol")
+    )
     work = _work(top)
     blocks = dict(top.blocks("roles", ROLE_KEYS, "role"))
     if "roles" in top and not blocks and not findings.blind:
         top.wrong(top.nodes["roles"], "a mapping with a role", "`roles`")
     ports = {n: read_port(n, b, blocks) for n, b in top.blocks("ports", PORT_KEYS, "port")}
     check_in_place(findings, ports)
-    buffers = {n: read_buffer(n, b, blocks) for n, b in top.blocks("buffers", BUFFER_KEYS, "buffer")}
+    buffers = {
+        n: read_buffer(n, b, blocks) for n, b in top.blocks("buffers", BUFFER_KEYS, "buffer")
+    }
     barriers = {
         n: read_barrier(n, b, blocks)
         for n, b in top.blocks("named_barriers", BARRIER_KEYS, "named barrier")
     }
     roles = tuple(
-        _role(name, block, work, ports, buffers, barriers) for name, block in blocks.items()
+        _role(name, block, work, Reach(name, ports, buffers, barriers, blocks, not findings.blind))
+        for name, block in blocks.items()
     )
     return Contract(
         component=_component(top),
@@ -161,7 +177,13 @@ def _contract(top: Block, findings: Findings, file: str) -> Contract:
 
 def _declare(top: Block) -> None:
     """All declared names, before any expression is read; they share one namespace in C++."""
-    kinds = {"params": "param", "symbols": "symbol", "ports": "", "buffers": "", "named_barriers": ""}
+    kinds = {
+        "params": "param",
+        "symbols": "symbol",
+        "ports": "",
+        "buffers": "",
+        "named_barriers": "",
+    }
     declared: dict[str, tuple[str, Span]] = {}
     work = top.nodes.get("work")
     tables = [(clause, top.nodes.get(clause), kind) for clause, kind in kinds.items()]
@@ -224,20 +246,27 @@ def _param(name: str, block: Block) -> Param:
         for key in ("min", "max", "multiple_of"):
             block.refuse(key, "it is a dtype")
     choices = tuple(
-        value for node in block.words("in", "values") if (value := _value(block, node, kind)) is not None
+        value
+        for node in block.words("in", "values")
+        if (value := _value(block, node, kind)) is not None
     )
     if "in" in block and not block.items("in", "values"):
         block.wrong(block.nodes["in"], "a list with a value", block.named("in"))
     least = block.integer("min", -LARGEST, -LARGEST) if "min" in block and kind != "dtype" else None
     most = block.integer("max", LARGEST, -LARGEST) if "max" in block and kind != "dtype" else None
-    step = block.integer("multiple_of", 1, 1) if "multiple_of" in block and kind != "dtype" else None
+    step = (
+        block.integer("multiple_of", 1, 1) if "multiple_of" in block and kind != "dtype" else None
+    )
     node = block.scalar("default", "a value")
     default = _value(block, node, kind) if node else None
     param = Param(name, kind, choices, least, most, step, default, block.span)
     if node is not None and default is not None and (reason := refused(param, default)):
         block.findings.add(
-            "PL0017", f"{block.named('default')} is not a value it allows", node.span,
-            expected=reason, found=str(default),
+            "PL0017",
+            f"{block.named('default')} is not a value it allows",
+            node.span,
+            expected=reason,
+            found=str(default),
         )
     return param
 
@@ -248,8 +277,11 @@ def _value(block: Block, node: Scalar, kind: str) -> int | str | None:
         return value if node.text == str(value) else None
     if kind == "dtype" and node.text not in DTYPES:
         block.findings.add(
-            "PL0009", f"a value of {block.what} cannot be `{node.text}`", node.span,
-            expected="one of " + ", ".join(DTYPES), found=node.text,
+            "PL0009",
+            f"a value of {block.what} cannot be `{node.text}`",
+            node.span,
+            expected="one of " + ", ".join(DTYPES),
+            found=node.text,
             helps=did_you_mean(node.text, DTYPES),
         )
         return None
@@ -276,8 +308,11 @@ def _symbol(name: str, block: Block) -> Symbol:
     most = block.integer("max", LARGEST, 0)
     if most < least:
         block.findings.add(
-            "PL0017", f"{block.what} has no value", block.places["max"],
-            expected="min <= max", found=f"min {least}, max {most}",
+            "PL0017",
+            f"{block.what} has no value",
+            block.places["max"],
+            expected="min <= max",
+            found=f"min {least}, max {most}",
         )
     return Symbol(name, least, most, block.integer("multiple_of", 1, 1), block.span)
 
@@ -321,9 +356,7 @@ def _role(
     name: str,
     block: Block,
     work: Work | None,
-    ports: Mapping[str, Port],
-    buffers: Mapping[str, Buffer],
-    barriers: Mapping[str, NamedBarrier],
+    reach: Reach,
 ) -> Role:
     schedule = block.flag("schedule", False)
     for key in ("warps", "registers", "body"):
@@ -335,8 +368,11 @@ def _role(
         for key in ("converged", "split", "prologue", "epilogue"):
             block.refuse(key, "a schedule runs inside the other roles")
         if work is not None and work.direction == "in":
-            block.refuse("schedule", "the work of this component is an input", "set `direction: out` of `work`")
-    reach = Reach(name, ports, buffers, barriers, complete=not block.findings.blind)
+            block.refuse(
+                "schedule",
+                "the work of this component is an input",
+                "set `direction: out` of `work`",
+            )
     bodies = {key: read_body(block, key, reach) for key in ("prologue", "body", "epilogue")}
     if not schedule and "body" in block and not bodies["body"]:
         block.wrong(block.nodes["body"], "a list with an operation", block.named("body"))
@@ -361,7 +397,9 @@ def _registers(block: Block, mma: bool) -> Registers:
     if inner is None:
         return Registers(least, least, least)
     if mma:
-        inner.require("entry", "it issues wgmma", "for m64nN with an f32 accumulator: `entry: N // 2 + 26`")
+        inner.require(
+            "entry", "it issues wgmma", "for m64nN with an f32 accumulator: `entry: N // 2 + 26`"
+        )
     least = inner.expr("min", COMPILE_TIME) or least
     want = inner.expr("want", COMPILE_TIME) or least
     return Registers(least, want, inner.expr("entry", COMPILE_TIME) or least, inner.span)
@@ -377,6 +415,8 @@ def _numeric(top: Block) -> Numeric:
         block.dtype("rounds_to"),
         block.flag("deterministic", True),
         block.word("nan", NAN, "propagate"),
-        tuple((key, flags.flag(key, False)) for key in CODEGEN_FLAGS if key in flags) if flags else (),
+        tuple((key, flags.flag(key, False)) for key in CODEGEN_FLAGS if key in flags)
+        if flags
+        else (),
         block.span,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pipelink_rules.contract.reader import Block, Findings
@@ -55,13 +55,16 @@ class Reach:
     ports: Mapping[str, Port]
     buffers: Mapping[str, Buffer]
     barriers: Mapping[str, NamedBarrier]
+    roles: Collection[str] = ()  # all declared roles
     complete: bool = True  # False: some declaration is unreadable, so unknown names are not judged
 
     def kind(self, name: str) -> str:
         """`ring out`, `buffer`, `named barrier`, ...; "" where the name is not declared."""
         if name in self.ports:
             return f"{self.ports[name].space} {self.ports[name].direction}"
-        return "buffer" if name in self.buffers else "named barrier" if name in self.barriers else ""
+        return (
+            "buffer" if name in self.buffers else "named barrier" if name in self.barriers else ""
+        )
 
     def owners(self, name: str) -> tuple[str, ...]:
         """The roles that may use it."""
@@ -83,7 +86,9 @@ def read_body(block: Block, key: str, reach: Reach) -> tuple[Op | Repeat, ...]:
 
 def uses_mma(body: tuple[Op | Repeat, ...]) -> bool:
     """Whether some operation is a wgmma group."""
-    return any(uses_mma(item.body) if isinstance(item, Repeat) else item.verb == "mma" for item in body)
+    return any(
+        uses_mma(item.body) if isinstance(item, Repeat) else item.verb == "mma" for item in body
+    )
 
 
 def _read(
@@ -105,7 +110,9 @@ def _read(
 def _repeat(block: Block, key: str, node: Table, reach: Reach, depth: int) -> Repeat | None:
     inner = Block(block.findings, node, "a repeat", node.span, REPEAT_KEYS)
     if depth >= DEEPEST_REPEAT:
-        block.findings.add("PL0014", f"repeats are nested more than {DEEPEST_REPEAT} deep", node.span)
+        block.findings.add(
+            "PL0014", f"repeats are nested more than {DEEPEST_REPEAT} deep", node.span
+        )
         return None
     count = inner.expr("repeat", ("param", "field"))
     body = inner.nodes.get("body")
@@ -132,7 +139,11 @@ def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op |
     op = _parse(verb, text)
     if op is None:
         findings.add(
-            "PL0014", f"`{text[:60]}` is not a complete operation", node.span, expected=VERBS[verb][0], found=text[:60]
+            "PL0014",
+            f"`{text[:60]}` is not a complete operation",
+            node.span,
+            expected=VERBS[verb][0],
+            found=text[:60],
         )
         return None
     op = replace(op, span=node.span)
@@ -169,7 +180,11 @@ def _parse(verb: str, text: str) -> Op | None:
 
 def _check_target(findings: Findings, node: Scalar, reach: Reach, op: Op) -> None:
     wanted = VERBS[op.verb][1]
-    if wanted and _check_name(findings, node, reach, op.verb, op.target, wanted) and op.verb == "copy":
+    if (
+        wanted
+        and _check_name(findings, node, reach, op.verb, op.target, wanted)
+        and op.verb == "copy"
+    ):
         members = [member.name for member in reach.ports[op.target].members]
         if members and op.member not in members:
             findings.add(
@@ -215,6 +230,8 @@ def _check_name(
         )
         return False
     if reach.role not in reach.owners(name):
+        if not set(reach.owners(name)) <= set(reach.roles):
+            return False  # the declaration names an unknown role, and is a finding itself
         owners = " and ".join(f"`{role}`" for role in reach.owners(name))
         findings.add(
             "PL0015",

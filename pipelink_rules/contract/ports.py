@@ -161,7 +161,9 @@ def _check_ring(block: Block, out: bool) -> None:
         if not block.flag("raw", False):
             block.require("tx_bytes", "copies of the async proxy complete by bytes")
     else:
-        block.refuse("tx_bytes", "its proxy is generic, which completes by arrivals", "set `proxy: async`")
+        block.refuse(
+            "tx_bytes", "its proxy is generic, which completes by arrivals", "set `proxy: async`"
+        )
 
 
 def _members(block: Block) -> tuple[Member, ...]:
@@ -176,7 +178,11 @@ def _members(block: Block) -> tuple[Member, ...]:
 
 def _member(name: str, block: Block, scope: tuple[str, ...], span: Span) -> Member:
     shape = block.exprs("shape", scope)
-    if "shape" in block and isinstance(block.nodes["shape"], Items) and not block.nodes["shape"].items:
+    if (
+        "shape" in block
+        and isinstance(block.nodes["shape"], Items)
+        and not block.nodes["shape"].items
+    ):
         block.wrong(block.nodes["shape"], "a list of extents", block.named("shape"))
     strides = tuple(
         mode for node in block.items("strides", "strides") if (mode := _mode(block, node, scope))
@@ -203,7 +209,9 @@ def _mode(
     pairs = []
     for item in node.items:
         if not isinstance(item, Items) or len(item.items) != 2:
-            block.wrong(item, "a pair [extent, stride]", f"a nested mode of {block.named('strides')}")
+            block.wrong(
+                item, "a pair [extent, stride]", f"a nested mode of {block.named('strides')}"
+            )
             continue
         extent = block.expression(item.items[0], "strides", scope)
         stride = block.expression(item.items[1], "strides", scope)

@@ -14,7 +14,7 @@ from pipelink_rules.contract import expression
 from pipelink_rules.contract.names import problem_with
 from pipelink_rules.contract.text import Items, Node, Scalar, Table
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.source import Expr, Span
 
@@ -38,7 +38,9 @@ class Findings:
     dtype_params: set[str] = field(default_factory=set)
     blind: bool = False  # a clause that declares names is unreadable: do not judge names
 
-    def add(self, code: str, message: str, span: Span | None, *others: Label, **clauses: object) -> None:
+    def add(
+        self, code: str, message: str, span: Span | None, *others: Label, **clauses: object
+    ) -> None:
         """Records one finding."""
         labels = (Label(span),) if span else ()
         if "subject" not in clauses:
@@ -62,12 +64,15 @@ def kind_of(node: Node) -> str:
 class Block:
     """One mapping: the clauses of a component, port, role, ..."""
 
-    def __init__(self, findings: Findings, node: Node, what: str, span: Span, keys: Mapping[str, bool]):
+    def __init__(
+        self, findings: Findings, node: Node, what: str, span: Span, keys: Mapping[str, bool]
+    ):
         self.findings, self.what, self.span = findings, what, span
         self.places: dict[str, Span] = {}  # key -> where its value is
         self.keys: dict[str, Span] = {}  # key -> where the key is
         self.nodes: dict[str, Node] = {}
         self.readable = isinstance(node, Table)
+        self.misspelt: set[str] = set()  # clauses that are there under a wrong key
         if not isinstance(node, Table):
             self.wrong(node, "a mapping of clauses", what)
             return
@@ -86,15 +91,19 @@ class Block:
                 self.nodes[key.text] = value
             else:
                 self.nodes.setdefault(key.text, value)
+                left = set(keys) - {other.text for other, _ in node.entries}
+                self.misspelt.add(nearest(key.text, left))
                 findings.add(
                     "PL0005",
                     f"{what} has no clause `{key.text}`",
                     key.span,
-                    helps=did_you_mean(key.text, set(keys) - {k.text for k, _ in node.entries}, "clauses"),
+                    helps=did_you_mean(key.text, left, "clauses"),
                 )
         for key_name, required in keys.items():
-            if required and key_name not in self.nodes:
-                findings.add("PL0006", f"{what} needs `{key_name}`", span, subject=f"{what}: {key_name}")
+            if required and key_name not in self.nodes and key_name not in self.misspelt:
+                findings.add(
+                    "PL0006", f"{what} needs `{key_name}`", span, subject=f"{what}: {key_name}"
+                )
 
     def __contains__(self, key: str) -> bool:
         return key in self.nodes
@@ -102,7 +111,11 @@ class Block:
     def wrong(self, node: Node, expected: str, clause: str) -> None:
         """Records a value of the wrong type."""
         self.findings.add(
-            "PL0007", f"{clause} is not {expected}", node.span, expected=expected, found=kind_of(node)
+            "PL0007",
+            f"{clause} is not {expected}",
+            node.span,
+            expected=expected,
+            found=kind_of(node),
         )
 
     def named(self, key: str) -> str:
@@ -121,7 +134,7 @@ class Block:
 
     def require(self, key: str, reason: str, help_: str = "") -> None:
         """PL0006 where the clause is missing although this kind needs it."""
-        if self.readable and key not in self.nodes:
+        if self.readable and key not in self.nodes and key not in self.misspelt:
             self.findings.add(
                 "PL0006",
                 f"{self.what} needs `{key}`: {reason}",
@@ -179,7 +192,9 @@ class Block:
         node = self.scalar(key, "an integer")
         return default if node is None else self.number(node, self.named(key), default, least, most)
 
-    def number(self, node: Scalar, clause: str, default: int, least: int, most: int = LARGEST) -> int:
+    def number(
+        self, node: Scalar, clause: str, default: int, least: int, most: int = LARGEST
+    ) -> int:
         """The integer of a scalar."""
         if not INTEGER.fullmatch(node.text) or not node.plain or len(node.text) > 12:
             self.wrong(node, "an integer", clause)
@@ -188,7 +203,11 @@ class Block:
         if not least <= value <= most:
             bounds = f"{least} or more" if most == LARGEST else f"{least} to {most}"
             self.findings.add(
-                "PL0017", f"{clause} cannot be {value}", node.span, expected=bounds, found=str(value)
+                "PL0017",
+                f"{clause} cannot be {value}",
+                node.span,
+                expected=bounds,
+                found=str(value),
             )
             return default
         return value

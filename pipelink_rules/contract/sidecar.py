@@ -35,7 +35,9 @@ HALVES = ("build", "interface")
 
 Noun = TypeVar("Noun")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_NOT_WORDS = frozenset("y n yes no on off true false null none".split())  # YAML 1.1 reads these
+_NOT_WORDS = frozenset(
+    ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"]
+)  # YAML 1.1 reads these
 
 
 def interface_of(variant: Variant) -> Variant:
@@ -155,7 +157,9 @@ def _flow(value: list[Any]) -> str | None:
             return None
         if isinstance(item, dict) and item:
             ((key, inner),) = item.items()
-            part = None if isinstance(inner, (dict, list)) else f"{{{_scalar(key)}: {_scalar(inner)}}}"
+            part = (
+                None if isinstance(inner, (dict, list)) else f"{{{_scalar(key)}: {_scalar(inner)}}}"
+            )
         else:
             part = _flow(item) if isinstance(item, list) and item else _scalar(item)
         if part is None:
@@ -192,7 +196,7 @@ def _read(path: Path, file: str) -> dict[str, Any]:
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
                 raise _no_sidecar(file, "it is nested too deeply")
-        found = yaml.load(text, Loader=loader)  # noqa: S506, both are safe loaders
+        found = yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError, TypeError) as problem:
         raise _no_sidecar(file, " ".join(str(problem).split())[:200]) from None
     if not isinstance(found, dict):

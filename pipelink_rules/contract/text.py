@@ -66,7 +66,11 @@ def read_text(path: str | Path, file: str) -> str:
             data = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise error(
-            "PL0001", f"there is no file {file}", Span(file), helps=_neighbours(Path(path)), subject=file
+            "PL0001",
+            f"there is no file {file}",
+            Span(file),
+            helps=_neighbours(Path(path)),
+            subject=file,
         ) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
@@ -143,7 +147,7 @@ def _yaml_help(reason: str) -> tuple[str, ...]:
     if "cannot start any token" in reason:
         return ("put the text into quotes",)
     if "',' or" in reason:
-        return ("inside [ ] and { } a text with a comma needs quotes: \"ceildiv(K, TK)\"",)
+        return ('inside [ ] and { } a text with a comma needs quotes: "ceildiv(K, TK)"',)
     return ()
 
 
@@ -161,7 +165,9 @@ class _Builder:
     def take(self, event: yaml.Event) -> None:
         start = event.start_mark
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise self.refuse(event, "anchors and aliases are not used in contracts", "repeat the text")
+            raise self.refuse(
+                event, "anchors and aliases are not used in contracts", "repeat the text"
+            )
         if getattr(event, "tag", None) is not None:
             raise self.refuse(event, "tags are not used in contracts", "leave the tag out")
         if isinstance(event, yaml.DocumentStartEvent):

@@ -1,0 +1,70 @@
+"""Which codes are there?  Collects the rows of `codes/`; ids and slugs are unique."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from pipelink_rules.diagnostics import codes
+from pipelink_rules.diagnostics.code import Code
+from pipelink_rules.diagnostics.suggest import nearest
+
+FAMILIES: Mapping[str, str] = MappingProxyType(
+    {
+        "00": "contract and specification text",
+        "01": "resources of an SM",
+        "02": "mbarriers: counts and bytes",
+        "03": "named barriers",
+        "04": "liveness",
+        "05": "order, proxies and races",
+        "06": "layout and tensor maps",
+        "07": "warps and registers",
+        "08": "tensor memory and clusters",
+        "09": "objects compared with their contracts",
+        "10": "schedule and grid",
+        "11": "numerics",
+        "12": "toolkit and link",
+        "13": "build rules",
+        "14": "launch",
+        "99": "a mistake of PipeLink itself",
+    }
+)
+STAGES = ("text", "collect", "check", "place", "compile", "link", "build", "launch", "internal")
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Mapping[str, Code]:
+    """All codes by id, sorted; ValueError where two rows share an id or a slug."""
+    rows: dict[str, Code] = {}
+    slugs: dict[str, str] = {}
+    for module in sorted(item.name for item in pkgutil.iter_modules(codes.__path__)):
+        for code in importlib.import_module(f"{codes.__name__}.{module}").CODES:
+            if code.id in rows:
+                raise ValueError(f"{module}: {code.id} is taken by {rows[code.id].slug}")
+            if code.slug in slugs:
+                raise ValueError(f"{module}: the slug {code.slug} is taken by {slugs[code.slug]}")
+            rows[code.id] = code
+            slugs[code.slug] = code.id
+    return MappingProxyType(dict(sorted(rows.items())))
+
+
+def lookup(word: str) -> Code | None:
+    """The code of `PL0202`, `pl202`, `202` or of its slug; None where there is none."""
+    rows = catalogue()
+    if matched := re.fullmatch(r"(?:[Pp][Ll])?([0-9]{1,4})", word.strip()):
+        return rows.get(f"PL{int(matched.group(1)):04d}")
+    slug = word.strip().lower().replace("_", "-").replace(" ", "-")
+    return next((code for code in rows.values() if code.slug == slug), None)
+
+
+def similar(word: str) -> str:
+    """The id or slug most like an unknown word, or ""."""
+    rows = catalogue()
+    digits = re.sub(r"\D", "", word)
+    if digits:
+        return nearest(f"PL{digits[:4].zfill(4)}", rows)
+    return nearest(word, [code.slug for code in rows.values()])

@@ -1,0 +1,157 @@
+"""PL0001..PL0039: the text of contracts, sidecars and stage files, and binding to parameters.
+
+PL0040..PL0079 are the specification of a megakernel (see the module of `collect`).
+"""
+
+from pipelink_rules.diagnostics.code import Code
+
+CODES: tuple[Code, ...] = (
+    Code("PL0001", "unreadable-file", "A contract file cannot be read as text.", "", "text"),
+    Code("PL0002", "yaml-syntax", "A contract file is not YAML.", "", "text"),
+    Code(
+        "PL0003",
+        "yaml-feature",
+        "Anchors, aliases, tags and deep nesting hide what a contract says, and can blow up.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0004",
+        "language-version",
+        "A contract of another version of the language would be misread.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0005",
+        "unknown-clause",
+        "A clause that nobody reads looks like a promise and is none.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0006", "missing-clause", "Without this clause the contract says too little.", "", "text"
+    ),
+    Code("PL0007", "wrong-type", "A clause has a value of another type.", "", "text"),
+    Code(
+        "PL0008",
+        "duplicate-clause",
+        "Of a clause that is written twice, one would be ignored silently.",
+        "",
+        "text",
+    ),
+    Code("PL0009", "unknown-word", "A clause has a word that is not one of its few.", "", "text"),
+    Code(
+        "PL0010",
+        "missing-stage-file",
+        "A stage was entered from the file of the stage before, which is not there.",
+        "",
+        "build",
+    ),
+    Code(
+        "PL0011",
+        "bad-stage-file",
+        "A stage file that was edited or written by another version would be misread.",
+        "",
+        "build",
+    ),
+    Code(
+        "PL0012",
+        "bad-name",
+        "A name that is no C++ identifier, or means something else there, breaks the build later.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0013",
+        "duplicate-name",
+        "Two things of one name are one thing in the generated header.",
+        "",
+        "text",
+    ),
+    Code("PL0014", "bad-operation", "A line of a role's body is no operation.", "", "text"),
+    Code(
+        "PL0015",
+        "operation-target",
+        "An operation names something it cannot work on.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0016",
+        "unknown-reference",
+        "A clause names a role or port that is not there.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0017",
+        "number-out-of-range",
+        "A number is outside of what its clause allows.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0018",
+        "clause-does-not-apply",
+        "A clause that has no meaning at this place is a misunderstanding.",
+        "",
+        "text",
+    ),
+    Code("PL0020", "not-a-sidecar", "A file is used as a sidecar and is none.", "", "text"),
+    Code(
+        "PL0021",
+        "sidecar-digest",
+        "A sidecar that was edited no longer describes its object.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0022",
+        "sidecar-version",
+        "A sidecar of another version would be misread.",
+        "",
+        "text",
+    ),
+    Code("PL0023", "unknown-parameter", "An argument that no parameter takes.", "", "text"),
+    Code("PL0024", "missing-parameter", "A parameter has no value and no default.", "", "text"),
+    Code("PL0025", "parameter-type", "A parameter gets a value of another type.", "", "text"),
+    Code("PL0026", "parameter-value", "A parameter gets a value it does not allow.", "", "text"),
+    Code(
+        "PL0027",
+        "where-condition",
+        "Parameters that fit alone do not fit together.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0028",
+        "unknown-codegen-flag",
+        "A code-generation flag that is not known would change numbers unseen.",
+        "nvcc manual: --ftz, --prec-div, --prec-sqrt, --fmad",
+        "text",
+    ),
+    Code(
+        "PL0029",
+        "impossible-number",
+        "With these parameters a clause comes out as a number that no SM has.",
+        "PTX ISA; CUDA programming guide, compute capabilities",
+        "text",
+    ),
+    Code(
+        "PL0030",
+        "expression-syntax",
+        "An expression cannot be read.",
+        "",
+        "text",
+    ),
+    Code(
+        "PL0031",
+        "expression-name",
+        "An expression uses a name that is not known there.",
+        "parameters are known at compile time, symbols at launch, work fields per work item",
+        "text",
+    ),
+    Code("PL0032", "expression-value", "An expression has no value.", "", "text"),
+    Code("PL0033", "unknown-code", "A code was asked for that does not exist.", "", "build"),
+)

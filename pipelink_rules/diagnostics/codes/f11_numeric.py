@@ -1,0 +1,13 @@
+"""PL11xx: what components promise of their numbers."""
+
+from pipelink_rules.diagnostics.code import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "PL1101",
+        "numeric-flags",
+        "A component built with other code-generation flags than it asks for computes other numbers.",
+        "nvcc manual: --ftz, --prec-div, --prec-sqrt, --fmad",
+        "text",
+    ),
+)

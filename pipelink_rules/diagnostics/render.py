@@ -1,0 +1,215 @@
+"""How does a finding look?  Diagnostics -> text for people, or JSON for programs.
+
+error[PL0031]: `warps` of role `load` names `WG2`, which is not declared
+  --> components/gemm/load.contract.yaml:21:12
+   |
+21 |     warps: 4 * WG2
+   |                ^^^
+   = help: did you mean `WG`?
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipelink_rules.diagnostics.catalogue import catalogue
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.snippet import Lines, printable, quote, source_lines
+
+JSON_SCHEMA = "pipelink/diagnostics/1"
+
+EXIT_OK = 0
+EXIT_ERROR = 1  # the user's error: toolkit, files, build, launch
+EXIT_USAGE = 2  # the command line
+EXIT_CONTRACT = 3  # contracts, checks, placement: a composition that must not link
+EXIT_BUG = 4  # ours
+
+_CONTRACT_STAGES = ("text", "collect", "check", "place")
+_COLOURS = {"error": "1;31", "warning": "1;33", "mark": "1;34", "primary": "1;31", "help": "1;32"}
+
+
+def unique(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """One finding per code and subject, in the order they were found."""
+    found: dict[tuple[object, ...], Diagnostic] = {}
+    for item in diagnostics:
+        key = (item.code, item.subject) if item.subject else (item.code, item.message, item.labels)
+        found.setdefault(key, item)
+    return tuple(found.values())
+
+
+def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
+    """What a command exits with: 0 without errors, else the gravest of 1, 3 and 4."""
+    worst = EXIT_OK
+    for item in diagnostics:
+        if item.severity != "error":
+            continue
+        code = catalogue().get(item.code)
+        stage = code.stage if code else "internal"
+        if stage == "internal":
+            worst = max(worst, EXIT_BUG)
+        else:
+            worst = max(worst, EXIT_CONTRACT if stage in _CONTRACT_STAGES else EXIT_ERROR)
+    return worst
+
+
+def render_text(
+    diagnostics: Iterable[Diagnostic],
+    *,
+    colour: bool = False,
+    root: str | Path | None = None,
+    outcome: str = "",
+) -> str:
+    """All findings and a summary line; "" where there are none.
+
+    Files are read relative to `root` (default: the working directory).  `outcome` says what the
+    errors mean, e.g. "nothing was compiled".
+    """
+    found = unique(diagnostics)
+    if not found:
+        return ""
+    lines = source_lines(Path(root) if root is not None else None)
+    parts = [render_one(item, colour=colour, lines=lines) for item in found]
+    return "\n\n".join([*parts, summary(found, outcome, colour=colour)]) + "\n"
+
+
+def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = None) -> str:
+    """One finding, without a final newline."""
+    paint = _Paint(colour)
+    lines = lines or source_lines()
+    files = _by_file(item.labels)
+    gutter = max((len(str(label.span.line)) for label in item.labels), default=1)
+    head = paint(item.severity, f"{item.severity}[{item.code}]")
+    text = [f"{head}: {paint('bold', printable(item.message))}"]
+    for number, (file, labels) in enumerate(files):
+        arrow = "-->" if number == 0 else ":::"
+        text.append(f"{'':{gutter}}{paint('mark', arrow)} {labels[0][0].span}")
+        quoted = quote(labels, lines(file), gutter)
+        if quoted:
+            text += [paint.snippet(line, gutter) for line in quoted]
+        else:  # the file cannot be quoted: say what the label says, and where
+            text += [f"{'':{gutter}}     {label.text}" for label, _ in labels if label.text]
+    clauses = _clauses(item)
+    if clauses and files:
+        text.append(f"{'':{gutter}} {paint('mark', '|')}")
+    for name, value in clauses:
+        first, *rest = printable_lines(value)
+        mark = paint("mark", "=")
+        title = paint("help" if name == "help" else "bold", name)
+        text.append(f"{'':{gutter}} {mark} {title}: {first}".rstrip())
+        text += [f"{'':{gutter}}     {line}".rstrip() for line in rest]
+    return "\n".join(text)
+
+
+def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = False) -> str:
+    """`error: 2 errors, 1 warning; nothing was compiled`, and how to learn more."""
+    paint = _Paint(colour)
+    errors = sum(item.severity == "error" for item in found)
+    counts = [_count(errors, "error")] if errors else []
+    if len(found) > errors:
+        counts.append(_count(len(found) - errors, "warning"))
+    severity = "error" if errors else "warning"
+    tail = f"; {outcome}" if outcome and errors else ""
+    codes = sorted({item.code for item in found})
+    shown = " ".join(codes[:3]) + (" ..." if len(codes) > 3 else "")
+    return (
+        f"{paint(severity, severity)}: {', '.join(counts)}{tail}\n"
+        f"  more about each: pipelink explain {shown}"
+    )
+
+
+def as_json(item: Diagnostic) -> dict[str, Any]:
+    """One finding as JSON-ready data; keys are never removed or renamed within a schema version."""
+    code = catalogue().get(item.code)
+    return {
+        "code": item.code,
+        "slug": code.slug if code else "",
+        "severity": item.severity,
+        "message": item.message,
+        "subject": item.subject,
+        "labels": [
+            {
+                "file": label.span.file,
+                "line": label.span.line,
+                "column": label.span.column,
+                "length": label.span.length,
+                "text": label.text,
+                "primary": number == 0,
+            }
+            for number, label in enumerate(item.labels)
+        ],
+        "expected": item.expected,
+        "found": item.found,
+        "rule": code.rule if code else "",
+        "at_run_time": item.at_run_time,
+        "notes": list(item.notes),
+        "trace": list(item.trace),
+        "helps": list(item.helps),
+    }
+
+
+def render_json(diagnostics: Iterable[Diagnostic]) -> str:
+    """All findings as one JSON document."""
+    found = unique(diagnostics)
+    errors = sum(item.severity == "error" for item in found)
+    data = {
+        "schema": JSON_SCHEMA,
+        "errors": errors,
+        "warnings": len(found) - errors,
+        "exit_code": exit_code(found),
+        "diagnostics": [as_json(item) for item in found],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def printable_lines(text: str) -> list[str]:
+    """The lines of a clause, safe for a terminal."""
+    return [printable(line) for line in text.split("\n")] or [""]
+
+
+def _by_file(labels: Sequence[Label]) -> list[tuple[str, list[tuple[Label, bool]]]]:
+    """Labels grouped by file; the file of the primary label first, and it first within its file."""
+    files: dict[str, list[tuple[Label, bool]]] = {}
+    for number, label in enumerate(labels):
+        files.setdefault(label.span.file, []).append((label, number == 0))
+    return list(files.items())
+
+
+def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
+    code = catalogue().get(item.code)
+    clauses = [
+        ("expected", item.expected),
+        ("found", item.found),
+        ("rule", code.rule if code else ""),
+        ("at run time", item.at_run_time),
+        ("trace", "".join(f"\n{line}" for line in item.trace)),
+        *(("note", note) for note in item.notes),
+        *(("help", text) for text in item.helps),
+    ]
+    return [(name, value) for name, value in clauses if value]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+class _Paint:
+    """Escape codes, or none."""
+
+    def __init__(self, colour: bool):
+        self.colour = colour
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"\033[{_COLOURS.get(style, '1')}m{text}\033[0m" if self.colour and text else text
+
+    def snippet(self, line: str, gutter: int) -> str:
+        """A quoted line: the gutter and the marks coloured."""
+        if not self.colour or line == "...":
+            return line
+        head, text = line[: gutter + 2], line[gutter + 2 :]
+        stripped = text.lstrip()
+        if head[:gutter].strip() == "" and stripped[:1] in ("^", "-"):
+            text = self("primary" if stripped[0] == "^" else "mark", text)
+        return self("mark", head) + text
