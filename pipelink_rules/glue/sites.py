@@ -18,25 +18,24 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
     """
     stages = dict(placement.stages) if placement else {}
     ends: dict[tuple[str, str], Channel] = {}
-    for channel in program.channels:
-        for end in (channel.producer, *channel.consumers):
-            ends[end] = channel
+    for ring in program.channels:
+        ends.update(dict.fromkeys((ring.producer, *ring.consumers), ring))
     found: list[Site] = []
     for instance in sorted(program.instances, key=lambda item: item.name):
         contract = instance.variant.contract
         for port in contract.ports:
-            end = ends.get((instance.name, port.name))
-            if end is not None:
+            channel = ends.get((instance.name, port.name))
+            if channel is not None:
                 found.append(
                     Site(
                         len(found) + 1,
                         instance.name,
                         port.role,
                         port.name,
-                        end.name,
-                        stages.get(end.name, 0),
-                        end.full_arrivals,
-                        end.empty_arrivals,
+                        channel.name,
+                        stages.get(channel.name, 0),
+                        channel.full_arrivals,
+                        channel.empty_arrivals,
                     )
                 )
         for barrier in contract.named_barriers:

@@ -1,0 +1,148 @@
+"""What does a caller's array hold, and where?
+
+Two questions with two costs.  `key_of` is asked on every call: the few attributes that decide
+whether the arguments packed for an earlier call still fit (pointer, shape, strides, dtype).
+`view_of` is asked once per new key and gives everything that is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from pipelink_rules.launch.dlpack import read_capsule
+
+
+@dataclass(frozen=True)
+class View:
+    """An array as the launcher sees it."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # in elements; None = row-major without gaps
+    dtype: str  # a name of model.contract.DTYPES, or the framework's own name
+    device: int | None  # CUDA ordinal; -1 = host; None = ask the driver
+    readonly: bool = False
+
+    @property
+    def contiguous(self) -> bool:
+        """Row-major without gaps; the stride of an extent of 1 does not matter."""
+        if self.strides is None:
+            return True
+        step = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if extent != 1 and stride != step:
+                return False
+            step *= extent
+        return True
+
+
+class NotAnArray(TypeError):
+    """The object offers neither DLPack nor `__cuda_array_interface__`."""
+
+
+Key = Callable[[Any, int], Hashable]  # (array, stream) -> key
+READERS: dict[type, Key] = {}  # type of array -> its `key_of`; grows with the types that are seen
+
+_TYPESTR = {
+    "f2": "f16",
+    "f4": "f32",
+    "f8": "f64",
+    "i4": "i32",
+    "i8": "i64",
+    "u4": "u32",
+    "u1": "u8",
+}
+
+
+def reader_for(array: Any) -> Key:
+    """The key function for arrays of this type; NotAnArray where there is none."""
+    kind = type(array)
+    found = READERS.get(kind)
+    if found is None:
+        found = READERS[kind] = _choose(array)
+    return found
+
+
+def view_of(array: Any, stream: int = 0) -> View:
+    """Everything about an array; `stream` is told to DLPack producers so that they order work."""
+    reader = reader_for(array)
+    if reader is _torch_key:
+        return _torch_view(array)
+    interface = None if reader is _dlpack_key else _interface_of(array)
+    if interface is None:
+        return View(*read_capsule(_capsule(array, stream)))
+    pointer, readonly = interface["data"]
+    typestr, strides = interface["typestr"], interface.get("strides")
+    size = int(typestr[2:])
+    return View(
+        int(pointer),
+        tuple(int(extent) for extent in interface["shape"]),
+        None if strides is None else tuple(int(stride) // size for stride in strides),
+        _TYPESTR.get(typestr[1:], typestr),
+        None,
+        bool(readonly),
+    )
+
+
+def _choose(array: Any) -> Key:
+    if all(hasattr(array, name) for name in ("data_ptr", "stride", "is_cuda")):
+        return _torch_key
+    if type(array).__module__.partition(".")[0] == "cupy" and hasattr(array, "data"):
+        return _cupy_key
+    if _interface_of(array) is not None:
+        return _interface_key
+    if hasattr(array, "__dlpack__"):
+        return _dlpack_key
+    raise NotAnArray(type(array).__name__)
+
+
+def _torch_key(array: Any, stream: int) -> Hashable:
+    return (array.data_ptr(), array.shape, array.stride(), array.dtype)
+
+
+def _cupy_key(array: Any, stream: int) -> Hashable:
+    return (array.data.ptr, array.shape, array.strides, array.dtype)
+
+
+def _interface_key(array: Any, stream: int) -> Hashable:
+    interface = _interface_of(array)
+    if interface is None:
+        return _dlpack_key(array, stream)
+    return (*interface["data"], interface["shape"], interface.get("strides"), interface["typestr"])
+
+
+def _dlpack_key(array: Any, stream: int) -> Hashable:
+    return read_capsule(_capsule(array, stream))
+
+
+def _interface_of(array: Any) -> Any:
+    """`__cuda_array_interface__`; None where there is none, or where DLPack says more.
+
+    jax raises its own errors for arrays in host memory; bf16 has no typestr of its own.
+    """
+    try:
+        interface = array.__cuda_array_interface__
+    except Exception:
+        return None
+    known = interface["typestr"][1:] in _TYPESTR or not hasattr(array, "__dlpack__")
+    return interface if known else None
+
+
+def _torch_view(array: Any) -> View:
+    names = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "int32": "i32", "uint8": "u8"}
+    dtype = str(array.dtype).rpartition(".")[2]
+    return View(
+        int(array.data_ptr()),
+        tuple(int(extent) for extent in array.shape),
+        tuple(int(stride) for stride in array.stride()),
+        {**names, "uint32": "u32"}.get(dtype, dtype),
+        int(array.get_device()) if array.is_cuda else -1,
+    )
+
+
+def _capsule(array: Any, stream: int) -> Any:
+    if array.__dlpack_device__()[0] in (1, 3):  # host memory has no stream
+        return array.__dlpack__()
+    return array.__dlpack__(stream=stream or 1)  # 1 = the legacy default stream

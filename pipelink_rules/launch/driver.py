@@ -1,0 +1,129 @@
+"""Calls of the CUDA driver, checked; the only importer of cuda.bindings."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from pipelink_rules.launch.failure import LaunchError, refuse
+
+TENSOR_MAP_BYTES = 128
+
+
+def cuda_driver() -> Any:
+    """The module `cuda.bindings.driver`; PL1417 where it, or the driver behind it, is missing."""
+    try:
+        # slow (70 ms), so only when a kernel is really launched
+        return importlib.import_module("cuda.bindings.driver")
+    except ImportError as problem:
+        raise refuse(
+            "PL1417",
+            "driver",
+            "the Python bindings of the CUDA driver are not installed",
+            found=str(problem),
+            helps=("pip install 'pipelink[launch]'",),
+        ) from None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU as far as a launch depends on it."""
+
+    ordinal: int
+    name: str
+    capability: tuple[int, int]
+    sms: int
+
+
+class Driver:
+    """`cuda.bindings.driver`, or a stand-in with the same calls, with errors as exceptions."""
+
+    def __init__(self, api: Any = None):
+        self.api: Any = cuda_driver() if api is None else api
+        try:
+            self.call("cuInit", 0)
+        except LaunchError as problem:
+            raise _no_gpu(problem.diagnostics[0].found) from None
+        except Exception as problem:  # the bindings' own classes, when libcuda cannot be opened
+            raise _no_gpu(str(problem).split("\n", 1)[0]) from None
+        self._encode: Any = None
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """One driver call: its result, or PL1414 with the driver's words for the error."""
+        answer = getattr(self.api, name)(*arguments)
+        if answer[0]:
+            raise self.failure(name, answer[0])
+        return answer[1] if len(answer) == 2 else answer[1:]
+
+    def failure(self, name: str, result: Any) -> LaunchError:
+        """The exception for an error code of the driver."""
+        answers = (self.api.cuGetErrorName(result), self.api.cuGetErrorString(result))
+        words = [
+            found.decode() if isinstance(found, bytes) else str(found)
+            for failed, found in answers
+            if not failed
+        ]
+        text = ": ".join(words) or str(result)
+        notes: tuple[str, ...] = ()
+        if int(result) in (700, 715, 716, 717, 718, 719):
+            notes = ("the error may belong to work launched before: the context is lost",)
+        return refuse("PL1414", name, f"the driver refused {name}", found=text, notes=notes)
+
+    def device(self, ordinal: int) -> Device:
+        """The facts of one GPU."""
+        handle = self.call("cuDeviceGet", ordinal)
+        attribute = self.api.CUdevice_attribute
+        major, minor, sms = (
+            int(self.call("cuDeviceGetAttribute", item, handle))
+            for item in (
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+            )
+        )
+        name = self.call("cuDeviceGetName", 128, handle)
+        text = name.split(b"\0", 1)[0].decode() if isinstance(name, bytes) else str(name)
+        return Device(ordinal, text, (major, minor), sms)
+
+    def current_context(self) -> int:
+        """The handle of the thread's current context, 0 where there is none."""
+        return int(self.call("cuCtxGetCurrent"))
+
+    def make_current(self, ordinal: int) -> int:
+        """Makes the primary context of a device current, as the CUDA runtime would."""
+        context = self.call("cuDevicePrimaryCtxRetain", self.call("cuDeviceGet", ordinal))
+        self.call("cuCtxSetCurrent", context)
+        return int(context)
+
+    def device_of(self, pointer: int) -> int:
+        """The ordinal of the device that a pointer belongs to; -1 for host memory."""
+        attribute = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        answer = self.api.cuPointerGetAttribute(attribute, pointer)
+        return -1 if answer[0] else int(answer[1])
+
+    def encode_tiled(self, destination: int, *arguments: Any) -> int:
+        """cuTensorMapEncodeTiled into `destination` (aligned to 64 bytes); the CUresult.
+
+        Called through its address: the CUtensorMap of the bindings is not aligned as the driver
+        demands it, and the map is wanted inside the argument block anyway.
+        """
+        if self._encode is None:
+            found = self.call("cuGetProcAddress", b"cuTensorMapEncodeTiled", 12000, 0)
+            address = int(found[0] if isinstance(found, tuple) else found)
+            u32, void = ctypes.c_uint32, ctypes.c_void_p
+            kinds = (void, u32, u32, void, void, void, void, void, u32, u32, u32, u32)
+            self._encode = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(address)
+        return int(self._encode(destination, *arguments))
+
+
+def _no_gpu(found: str) -> LaunchError:
+    return refuse(
+        "PL1417",
+        "driver",
+        "there is no usable CUDA driver on this machine",
+        expected="libcuda.so.1 and a GPU",
+        found=found,
+        helps=("build, check, place, link and audit need no GPU; running does",),
+    )

@@ -1,0 +1,54 @@
+"""How does a launch that cannot happen say so?  With the same diagnostics as the linker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.model.image import Site
+
+
+class LaunchError(PipelinkError):
+    """A call that was refused, or that the driver refused; `diagnostics` holds every finding."""
+
+    def __str__(self) -> str:
+        return "\n".join(_text(item) for item in self.diagnostics)
+
+
+class WatchdogError(LaunchError):
+    """A wait of a watchdog megakernel ran over its limit: what hung, where, and in which state."""
+
+    def __init__(self, diagnostic: Diagnostic, site: Site | None, stage: int, phase: int):
+        super().__init__(diagnostic)
+        self.site = site
+        self.stage = stage
+        self.phase = phase
+
+
+def finding(code: str, subject: str, message: str, **clauses: object) -> Diagnostic:
+    """One finding of the launcher; `subject` is the argument, symbol or device it is about."""
+    return Diagnostic(code, message, subject=subject, **clauses)  # type: ignore[arg-type]
+
+
+def refuse(code: str, subject: str, message: str, **clauses: object) -> LaunchError:
+    """The exception for a single finding."""
+    return LaunchError(finding(code, subject, message, **clauses))
+
+
+def raise_if_any(findings: Iterable[Diagnostic]) -> None:
+    """Raises one LaunchError with all findings, or does nothing."""
+    found = tuple(findings)
+    if found:
+        raise LaunchError(found)
+
+
+def _text(item: Diagnostic) -> str:
+    """A finding for the last line of a traceback: what, expected, found, and the fix."""
+    lines = [f"{item.code}: {item.message}"]
+    if item.expected:
+        lines.append(f"  expected: {item.expected}")
+    if item.found:
+        lines.append(f"  found:    {item.found}")
+    lines += [f"  note: {note}" for note in item.notes]
+    lines += [f"  help: {text}" for text in item.helps]
+    return "\n".join(lines)

@@ -1,0 +1,105 @@
+"""The cubin in the driver: loaded once, resolved per context when first launched there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pipelink_rules.launch.driver import Device, Driver
+from pipelink_rules.launch.failure import LaunchError, refuse
+from pipelink_rules.launch.watchdog import Watchdog
+from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.target import TARGETS
+
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The entry in one context."""
+
+    context: int
+    device: Device
+    function: Any
+
+
+class Image:
+    """A cubin and the contexts in which it is loaded."""
+
+    def __init__(self, manifest: Manifest, cubin: bytes, driver: Driver):
+        self.manifest = manifest
+        self.driver = driver
+        self.watchdog: Watchdog | None = None
+        self._cubin = cubin
+        self._library: Any = None
+        self._loaded: dict[int, Loaded] = {}
+
+    def loaded(self, ordinal: int | None) -> Loaded:
+        """The entry in the current context, or in the primary one of `ordinal` where none is."""
+        context = self.driver.current_context()
+        if not context:
+            context = self.driver.make_current(ordinal or 0)
+        found = self._loaded.get(context)
+        if found is None:
+            found = self._loaded[context] = self._load(context)
+        return found
+
+    def _load(self, context: int) -> Loaded:
+        driver = self.driver
+        device = driver.device(int(driver.call("cuCtxGetDevice")))
+        check_device(self.manifest, device)
+        # Loading is not a stream operation: let it happen while a graph is being captured.
+        mode = driver.api.CUstreamCaptureMode(_RELAXED)
+        before = driver.call("cuThreadExchangeStreamCaptureMode", mode)
+        try:
+            if self._library is None:
+                options = (None, None, 0, None, None, 0)
+                self._library = driver.call("cuLibraryLoadData", self._cubin, *options)
+            name = self.manifest.entry.encode()
+            kernel = driver.call("cuLibraryGetKernel", self._library, name)
+            function = driver.call("cuKernelGetFunction", kernel)
+            self._allow_shared(function)
+            if self.manifest.runtime == "watchdog":
+                self.watchdog = self.watchdog or Watchdog(self.manifest, driver)
+                self.watchdog.attach(self._library, driver)
+        finally:
+            driver.call("cuThreadExchangeStreamCaptureMode", before)
+        return Loaded(context, device, function)
+
+    def _allow_shared(self, function: Any) -> None:
+        attribute = self.driver.api.CUfunction_attribute
+        shared = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.driver.call("cuFuncSetAttribute", function, shared, self.manifest.shared_bytes)
+        x, y, z = self.manifest.cluster
+        if x * y * z > 8:
+            wide = attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            self.driver.call("cuFuncSetAttribute", function, wide, 1)
+
+
+def check_device(manifest: Manifest, device: Device) -> None:
+    """PL1401 where the cubin does not run on the device."""
+    needed, exact = manifest.runs_on, manifest.target.endswith("a")
+    same_major = device.capability[0] == needed[0] and device.capability >= needed
+    if device.capability == needed or (same_major and not exact):
+        return
+    major, minor = needed
+    what = TARGETS[manifest.target].description if manifest.target in TARGETS else ""
+    raise device_refused(
+        manifest,
+        device,
+        f"compute capability {major}.{minor}{f' ({what})' if what else ''}",
+    )
+
+
+def device_refused(manifest: Manifest, device: Device, expected: str) -> LaunchError:
+    """The message for a GPU that the cubin was not linked for."""
+    major, minor = device.capability
+    arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+    return refuse(
+        "PL1401",
+        device.name,
+        f"{manifest.name} is linked for {manifest.target} and does not run on {device.name}",
+        expected=expected,
+        found=f"device {device.ordinal}: {device.name}, compute capability {major}.{minor}",
+        helps=(f'add "{arch}" to archs= of the megakernel and build it for this GPU',),
+    )

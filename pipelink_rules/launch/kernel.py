@@ -1,0 +1,309 @@
+"""A megakernel as a callable: checked arguments in, launches out."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelink_rules.launch.arguments import (
+    check_arrays,
+    check_names,
+    check_scalars,
+    check_symbols,
+    output_shapes,
+    unify,
+)
+from pipelink_rules.launch.arrays import READERS, View, reader_for
+from pipelink_rules.launch.cluster import launch_config
+from pipelink_rules.launch.condition import value_of
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.failure import LaunchError, finding, raise_if_any, refuse
+from pipelink_rules.launch.image import Image, Loaded
+from pipelink_rules.launch.outputs import Allocator, allocator_for
+from pipelink_rules.launch.packing import Packed, pack
+from pipelink_rules.launch.signature import argument_order, docstring_of, signature_of
+from pipelink_rules.launch.streams import current_stream, stream_handle
+from pipelink_rules.model.image import Manifest
+
+CACHED_CALLS = 256  # distinct argument sets whose packed parameters are kept, per kernel
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A checked and packed set of arguments in one context."""
+
+    function: Any
+    grid: int
+    packed: Packed
+    configs: dict[int, Any]  # stream -> CUlaunchConfig, with a cluster only
+
+
+class Kernel:
+    """A linked megakernel.  Call it with the declared keywords; see `help(kernel)`.
+
+    A call whose arrays have the pointers, shapes and dtypes of an earlier one takes the packed
+    parameters of that call: no allocation, no synchronisation, safe in a CUDA graph capture.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        cubin: bytes,
+        *,
+        allocator: Allocator | None = None,
+        driver: Any = None,
+    ):
+        self.manifest = manifest
+        self.__name__ = manifest.name
+        self.__doc__ = docstring_of(manifest)
+        self._cubin = cubin
+        self._allocator = allocator
+        self._driver_given = driver
+        self._order = argument_order(manifest)
+        self._scalars = tuple(name for name, _ in manifest.scalars)
+        self._arrays = tuple(name for name in self._order if name not in self._scalars)
+        outputs = [item.name for item in manifest.tensors if item.direction != "in"]
+        self._outputs = tuple(outputs)
+        self._dtypes = {item.name: item.dtype for item in manifest.tensors}
+        self._calls: dict[Hashable, _Call] = {}  # in order of use: the first is the oldest
+        self._shapes: dict[Hashable, dict[str, tuple[int, ...]]] = {}  # outputs left out
+        self._image: Image | None = None
+        self._current: Any = None  # cuCtxGetCurrent
+        self._launch: Any = None  # cuLaunchKernel
+        x, y, z = manifest.cluster
+        self._clustered = x * y * z > 1
+
+    def __repr__(self) -> str:
+        return f"<pipelink kernel {self.manifest.name} for {self.manifest.target}>"
+
+    @property
+    def __signature__(self) -> Any:
+        return signature_of(self.manifest)
+
+    def __call__(self, *positional: Any, stream: Any = None, **named: Any) -> Any:
+        if positional:
+            named = self._by_name(positional, named)
+        call, named, handle = self._find(named, stream)
+        manifest = self.manifest
+        if self._clustered:
+            result = self._launch_cluster(call, handle)
+        else:
+            result = self._launch(
+                call.function,
+                call.grid,
+                1,
+                1,
+                manifest.threads,
+                1,
+                1,
+                manifest.shared_bytes,
+                handle,
+                call.packed.address,
+                0,
+            )
+        if result[0]:
+            raise self._failed("cuLaunchKernel", result[0])
+        outputs = self._outputs
+        if len(outputs) == 1:
+            return named[outputs[0]]
+        return tuple(named[name] for name in outputs)
+
+    def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
+        """Checks and packs a call, and loads the cubin, without launching (before a capture)."""
+        if positional:
+            named = self._by_name(positional, named)
+        self._find(named, stream)
+
+    def check(self) -> None:
+        """Raises WatchdogError where a watchdog megakernel has reported a hang."""
+        watchdog = self._image.watchdog if self._image else None
+        problem = watchdog.report() if watchdog else None
+        if problem is not None:
+            raise problem
+
+    def synchronize(self, stream: Any = None) -> None:
+        """Waits for the stream (or the context) and raises what went wrong there."""
+        if self._image is None:
+            return
+        api = self._image.driver.api
+        if stream is None:
+            result = api.cuCtxSynchronize()
+        else:
+            result = api.cuStreamSynchronize(stream_handle(stream))
+        if result[0]:
+            raise self._failed("cuStreamSynchronize", result[0])
+        self.check()
+
+    def grid_of(self, symbols: Mapping[str, int], sms: int) -> int:
+        """The number of CTAs of a launch, from the sizes and the GPU's multiprocessors."""
+        known = {**symbols, "sms": sms, "occupancy": self.manifest.occupancy}
+        return value_of(self.manifest.grid, known)
+
+    # The path of every call -------------------------------------------------------------------
+
+    def _find(self, named: dict[str, Any], stream: Any) -> tuple[_Call, dict[str, Any], int]:
+        """The packed call for these arguments: from the cache, or checked and packed now."""
+        try:
+            if len(named) != len(self._order):
+                named = self._made(named)
+            arrays = [named[name] for name in self._arrays]
+            if stream is None:
+                handle = current_stream(arrays[0]) if arrays else 0
+            else:
+                handle = stream if type(stream) is int else stream_handle(stream)
+            key = [READERS[type(array)](array, handle) for array in arrays]
+            key.append(int(self._current()[1]))
+            for name in self._scalars:
+                key.append(named[name])
+            if len(named) == len(self._order):
+                place = tuple(key)
+                call = self._calls.pop(place, None)
+                if call is not None:
+                    self._calls[place] = call
+                    return call, named, handle
+        except (KeyError, TypeError, AttributeError):
+            pass  # something is new or wrong: the long way says what
+        return self._first(named, stream)
+
+    def _made(self, named: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with the outputs of an earlier call of these shapes made anew."""
+        arrays = [named[name] for name in self._arrays if name not in self._outputs]
+        shapes = self._shapes[tuple(tuple(array.shape) for array in arrays)]
+        allocate = self._allocator or allocator_for(arrays[0])
+        if allocate is None:
+            return named
+        made = {
+            name: allocate(shape, self._dtypes[name], arrays[0])
+            for name, shape in shapes.items()
+            if named.get(name) is None
+        }
+        return {**named, **made}
+
+    def _first(self, named: dict[str, Any], stream: Any) -> tuple[_Call, dict[str, Any], int]:
+        """Checks everything, packs, and keeps the result."""
+        raise_if_any(check_names(self.manifest, named))
+        like = next((named[name] for name in self._arrays if named.get(name) is not None), None)
+        handle = stream_handle(stream) if stream is not None else current_stream(like)
+        views, findings = check_arrays(self.manifest, named, handle)
+        numbers, wrong = check_scalars(self.manifest, named)
+        symbols, disagreeing = unify(self.manifest.tensors, views)
+        findings += wrong + disagreeing
+        raise_if_any(findings or check_symbols(self.manifest, symbols))
+        named = self._with_outputs(named, views, symbols, like)
+        loaded = self._on_device(named, views)
+        numbers.update(symbols)
+        call = _Call(
+            loaded.function,
+            self.grid_of(symbols, loaded.device.sms),
+            pack(self.manifest.parameters, views, numbers, self._ready().driver),
+            {},
+        )
+        self._keep(named, loaded, call, handle)
+        return call, named, handle
+
+    def _by_name(self, positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        if len(positional) > len(self._order):
+            raise refuse(
+                "PL1402",
+                "positional",
+                f"{self.manifest.name} takes {len(self._order)} arguments, not {len(positional)}",
+                expected=", ".join(self._order),
+                found=f"{len(positional)} positional arguments",
+            )
+        twice = [name for name in self._order[: len(positional)] if name in named]
+        if twice:
+            raise refuse(
+                "PL1402",
+                twice[0],
+                f"{self.manifest.name} was given `{twice[0]}` twice",
+                found="once by position and once by name",
+            )
+        return {**dict(zip(self._order, positional, strict=False)), **named}
+
+    def _with_outputs(
+        self, named: dict[str, Any], views: dict[str, View], symbols: Mapping[str, int], like: Any
+    ) -> dict[str, Any]:
+        """Makes the outputs that were left out; PL1412 where nobody can."""
+        missing = [name for name in self._outputs if name not in views]
+        if not missing:
+            return named
+        shapes = output_shapes(self.manifest, views.__contains__, symbols)
+        named = dict(named)
+        allocate = self._allocator or allocator_for(like)
+        for name in missing:
+            array = allocate(shapes[name], self._dtypes[name], like) if allocate else None
+            if array is None:
+                raise refuse(
+                    "PL1412",
+                    name,
+                    f"the output `{name}` was left out and cannot be made",
+                    expected=f"{self._dtypes[name]} {list(shapes.get(name, ()))}",
+                    found=f"no allocator for {type(like).__module__}.{type(like).__name__}",
+                    helps=(f"pass `{name}`, or load(..., allocator=...)",),
+                )
+            named[name] = array
+        made, findings = check_arrays(self.manifest, {name: named[name] for name in missing}, 0)
+        raise_if_any(findings)
+        views.update(made)
+        inputs = tuple(views[name].shape for name in self._arrays if name not in self._outputs)
+        if len(missing) == len(self._outputs) and len(self._shapes) < CACHED_CALLS:
+            self._shapes[inputs] = shapes
+        return named
+
+    def _on_device(self, named: Mapping[str, Any], views: Mapping[str, View]) -> Loaded:
+        """The entry in the current context; PL1408 where an array lives on another device."""
+        image = self._ready()
+        driver = image.driver
+        places = {
+            name: view.device if view.device is not None else driver.device_of(view.pointer)
+            for name, view in views.items()
+        }
+        first = next(iter(places.values()), None)
+        loaded = image.loaded(first)
+        ordinal = loaded.device.ordinal
+        raise_if_any(
+            finding(
+                "PL1408",
+                name,
+                f"`{name}` is not on the current device",
+                expected=f"device {ordinal} ({loaded.device.name}), whose context is current",
+                found="host memory" if place == -1 else f"device {place}",
+                helps=(f"make device {place} current, or copy `{name}` to device {ordinal}",),
+            )
+            for name, place in places.items()
+            if place != ordinal
+        )
+        return loaded
+
+    def _keep(self, named: Mapping[str, Any], loaded: Loaded, call: _Call, stream: int) -> None:
+        arrays = [named[name] for name in self._arrays]
+        key: list[Hashable] = [reader_for(array)(array, stream) for array in arrays]
+        key.append(loaded.context)
+        key += [named[name] for name in self._scalars]
+        while len(self._calls) >= CACHED_CALLS:
+            self._calls.pop(next(iter(self._calls)), None)
+        self._calls[tuple(key)] = call
+
+    def _ready(self) -> Image:
+        if self._image is None:
+            driver = Driver(self._driver_given)
+            self._image = Image(self.manifest, self._cubin, driver)
+            self._launch = driver.api.cuLaunchKernel
+            self._current = driver.api.cuCtxGetCurrent
+        return self._image
+
+    # Rare -------------------------------------------------------------------------------------
+
+    def _launch_cluster(self, call: _Call, stream: int) -> Any:
+        api = self._ready().driver.api
+        config = call.configs.get(stream)
+        if config is None:
+            config = call.configs[stream] = launch_config(self.manifest, call.grid, stream, api)
+        return api.cuLaunchKernelEx(config, call.function, call.packed.address, 0)
+
+    def _failed(self, name: str, result: Any) -> LaunchError:
+        """The watchdog's report where there is one, the driver's words otherwise."""
+        image = self._ready()
+        problem = image.watchdog.report() if image.watchdog else None
+        return problem or image.driver.failure(name, result)

@@ -1,0 +1,30 @@
+"""Who makes an output that the caller left out?  The framework of the first array."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+# allocator(shape, dtype, like) -> array; `like` is the first array of the call
+Allocator = Callable[[tuple[int, ...], str, Any], Any]
+
+_TORCH = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32", "u8": "uint8"}
+_NUMPY = {"f16": "float16", "f32": "float32", "i32": "int32", "u32": "uint32", "u8": "uint8"}
+
+
+def allocator_for(like: Any) -> Allocator | None:
+    """The allocator of the framework that `like` belongs to; None where it has none."""
+    package = type(like).__module__.partition(".")[0]
+    return {"torch": _torch, "cupy": _cupy}.get(package)
+
+
+def _torch(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+    torch = sys.modules["torch"]
+    return torch.empty(shape, dtype=getattr(torch, _TORCH.get(dtype, "uint32")), device=like.device)
+
+
+def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+    if dtype not in _NUMPY:
+        return None
+    return sys.modules["cupy"].empty(shape, dtype=_NUMPY[dtype])

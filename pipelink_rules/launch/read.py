@@ -1,0 +1,73 @@
+"""From files to a callable: are manifest and cubin there, whole, and of one link?"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from pipelink_rules.files.codec import read_json
+from pipelink_rules.launch.failure import refuse
+from pipelink_rules.launch.kernel import Kernel
+from pipelink_rules.launch.outputs import Allocator
+from pipelink_rules.model.image import Manifest
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    cubin: str | os.PathLike[str] | None = None,
+    allocator: Allocator | None = None,
+    driver: Any = None,
+) -> Kernel:
+    """The callable of a linked megakernel.
+
+    path: `<name>.manifest.json`, or the folder that holds it.
+    cubin: another cubin with the same interface (a twin); it is taken as it is.
+    allocator: `allocator(shape, dtype, like) -> array` for outputs that a call leaves out.
+    driver: stands in for `cuda.bindings.driver` (tests).
+
+    Nothing is loaded on a GPU before the first call.  Raises PipelinkError (PL0010, PL0011,
+    PL1400) where the files are missing, damaged, or do not belong together.
+    """
+    place = _manifest_path(Path(path))
+    manifest = read_json(place, Manifest)
+    image = Path(cubin) if cubin is not None else place.parent / manifest.cubin
+    try:
+        data = image.read_bytes()
+    except OSError as problem:
+        raise refuse(
+            "PL1400",
+            str(image),
+            f"the cubin of {manifest.name} cannot be read",
+            found=str(problem),
+            helps=("build the megakernel again",),
+        ) from None
+    digest = hashlib.sha256(data).hexdigest()
+    if cubin is None and digest != manifest.cubin_sha256:
+        raise refuse(
+            "PL1400",
+            str(image),
+            f"{image.name} is not the cubin that {place.name} describes",
+            expected=f"sha256 {manifest.cubin_sha256}",
+            found=f"sha256 {digest}",
+            helps=("build the megakernel again, or copy both files together",),
+        )
+    return Kernel(manifest, data, allocator=allocator, driver=driver)
+
+
+def _manifest_path(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("*.manifest.json"))
+    if len(found) == 1:
+        return found[0]
+    raise refuse(
+        "PL1400",
+        str(path),
+        f"{path} holds {len(found)} manifests, not one",
+        expected="one *.manifest.json",
+        found=", ".join(item.name for item in found) or "none",
+        helps=("name the .manifest.json file",),
+    )

@@ -1,0 +1,72 @@
+"""What does a megakernel look like from Python: its signature and its docstring."""
+
+from __future__ import annotations
+
+import inspect
+
+from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.target import TARGETS
+
+
+def argument_order(manifest: Manifest) -> tuple[str, ...]:
+    """Keywords in the order of positional arguments: inputs, scalars, then outputs."""
+    inputs = [item.name for item in manifest.tensors if item.direction != "out"]
+    outputs = [item.name for item in manifest.tensors if item.direction == "out"]
+    return (*inputs, *(name for name, _ in manifest.scalars), *outputs)
+
+
+def signature_of(manifest: Manifest) -> inspect.Signature:
+    """`(a, b, bias, out=None, *, stream=None)`."""
+    outputs = {item.name for item in manifest.tensors if item.direction == "out"}
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=None if name in outputs else inspect.Parameter.empty,
+        )
+        for name in argument_order(manifest)
+    ]
+    stream = inspect.Parameter("stream", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return inspect.Signature([*parameters, stream])
+
+
+def docstring_of(manifest: Manifest) -> str:
+    """What `help(kernel)` prints: arguments, symbols, preconditions, target, launch."""
+    lines = [f"{manifest.name}{signature_of(manifest)}", ""]
+    if manifest.summary:
+        lines += [manifest.summary, ""]
+    lines.append("Arrays (row-major, contiguous, on one GPU; DLPack or __cuda_array_interface__):")
+    width = max((len(item.name) for item in manifest.tensors), default=0)
+    for item in manifest.tensors:
+        shape = ", ".join(item.shape)
+        words = {"in": "read", "out": "written; made when left out", "inout": "read and written"}
+        lines.append(f"    {item.name:{width}}  {item.dtype} [{shape}], {words[item.direction]}")
+    if manifest.scalars:
+        lines += ["", "Numbers:"]
+        lines += [f"    {name}  {dtype}" for name, dtype in manifest.scalars]
+    if manifest.symbols:
+        lines += ["", "Sizes (taken from the shapes):"]
+        lines += [f"    {_size(*symbol)}" for symbol in manifest.symbols]
+    if manifest.requires:
+        lines += ["", "Preconditions:"]
+        lines += [f"    {text}  (asked for by {asker})" for text, asker in manifest.requires]
+    target = TARGETS.get(manifest.target)
+    name = f", {target.description}" if target and target.description else ""
+    major, minor = manifest.runs_on
+    lines += [
+        "",
+        "stream: an integer handle, a torch or cupy stream, or an object with __cuda_stream__;",
+        "    left out: the current stream of the first array's framework.",
+        "Returns the output, or a tuple of them.",
+        f"Runs on compute capability {major}.{minor} ({manifest.target}{name}): "
+        f"{manifest.threads} threads, {manifest.shared_bytes} bytes of shared memory, "
+        f"grid {manifest.grid}.",
+    ]
+    return "\n".join(lines)
+
+
+def _size(name: str, minimum: int, maximum: int, multiple: int) -> str:
+    text = f"{minimum} <= {name}"
+    if maximum < 2**31 - 1:
+        text += f" <= {maximum}"
+    return text + (f", a multiple of {multiple}" if multiple > 1 else "")

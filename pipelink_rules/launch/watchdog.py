@@ -1,0 +1,85 @@
+"""Which wait ran over its limit?
+
+The watchdog runtime writes one report to pinned host memory and traps.  The trap loses the
+context, not the report.  Words (u32): 0 magic, 1 site, 2 operation, 3 stage, 4 phase, 5 block,
+6 thread, 7-8 the mbarrier's 64-bit state, 9 kilocycles waited.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.failure import WatchdogError, finding
+from pipelink_rules.model.image import Manifest, Site
+
+MAGIC = 0x504C5744  # "PLWD"
+GLOBAL = b"pl_watchdog_report"  # u64 of the runtime: device address of the report
+_BYTES = 64
+_MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+_OPERATIONS = ("acquire", "wait", "named barrier", "another wait")
+
+
+class Watchdog:
+    """The report of one kernel: allocated once, told to every context the kernel is loaded in."""
+
+    def __init__(self, manifest: Manifest, driver: Driver):
+        self._manifest = manifest
+        self._host = int(driver.call("cuMemHostAlloc", _BYTES, _MAPPED_PORTABLE))
+        ctypes.memset(self._host, 0, _BYTES)
+
+    def attach(self, library: Any, driver: Driver) -> None:
+        """Writes the report's device address into the runtime's global, in the current context."""
+        address = ctypes.c_uint64(int(driver.call("cuMemHostGetDevicePointer", self._host, 0)))
+        target = driver.call("cuLibraryGetGlobal", library, GLOBAL)[0]
+        driver.call("cuMemcpyHtoD", target, ctypes.addressof(address), 8)
+
+    def report(self) -> WatchdogError | None:
+        """The exception for what was written, None where nothing was."""
+        words = (ctypes.c_uint32 * 10).from_address(self._host)
+        return explain(self._manifest, tuple(words)) if words[0] == MAGIC else None
+
+
+def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
+    """The report in words."""
+    _, number, operation, stage, phase, block, thread, low, high, kilocycles = words
+    site = {item.number: item for item in manifest.sites}.get(number)
+    verb = _OPERATIONS[min(operation, 3)]
+    place = f"{site.instance}.{site.role}.{site.port}" if site else f"site {number}"
+    where = f"stage {stage}, phase {phase}" if operation < 2 else f"barrier {stage}"
+    diagnostic = finding(
+        "PL1416",
+        place,
+        f"{manifest.name} hangs: {place} waits in `{verb}` ({where})",
+        expected=_expected(site, operation),
+        found=f"mbarrier state {high << 32 | low:#018x} after {kilocycles} thousand cycles, "
+        f"in block {block}, thread {thread}",
+        notes=("the context is lost; start the process anew",),
+        helps=(_suspect(manifest, site, operation),),
+    )
+    return WatchdogError(diagnostic, site, stage, phase)
+
+
+def _expected(site: Site | None, operation: int) -> str:
+    if site is None:
+        return "a site of the manifest: rebuild, the cubin and the manifest do not belong together"
+    if operation == 0:
+        return f"{site.empty_arrivals} arrivals on empty of `{site.channel}`, one of " + (
+            f"{site.stages} stages"
+        )
+    if operation == 1:
+        return f"{site.full_arrivals} arrivals on full of `{site.channel}`, and its bytes"
+    return f"{site.empty_arrivals} threads at the named barrier"
+
+
+def _suspect(manifest: Manifest, site: Site | None, operation: int) -> str:
+    others = [
+        f"{item.instance}.{item.role}.{item.port}"
+        for item in manifest.sites
+        if site and item.channel == site.channel and item.number != site.number and item.channel
+    ]
+    if not others:
+        return "look for a thread that left early or a count that does not match"
+    verb = "release" if operation == 0 else "commit"
+    return f"look at the other end: does {' or '.join(others)} {verb} every item?"
