@@ -33,18 +33,19 @@ def locate(text: str, call_line: int, *path: str) -> Place | None:
         return None
     if not path:
         return _place(text, call.func)
-    node = _argument(text, call, path[0])
-    if node is None:
+    names = _names(text, call.lineno)
+    keyword = next((item for item in call.keywords if item.arg == path[0]), None)
+    if keyword is None:
         return _first(text, call, path[-1])
     if len(path) == 1:
-        keyword = next((item for item in call.keywords if item.arg == path[0]), None)
-        return _place(text, keyword, len(path[0])) if keyword else None
+        return _place(text, keyword, len(path[0]))
+    node = keyword.value
     for key in path[1:-1]:
-        inside = _entry(node, key)
+        inside = _entry(node, key, names)
         if inside is None:
             return None
         node = inside[1]
-    found = _entry(node, path[-1])
+    found = _entry(node, path[-1], names)
     return _place(text, found[0]) if found else _first(text, node, path[-1])
 
 
@@ -56,12 +57,11 @@ def duplicates(text: str, call_line: int) -> tuple[tuple[tuple[str, ...], Place,
     call = _call_at(text, call_line, "")
     if call is None:
         return ()
-    found = []
+    names, found = _names(text, call.lineno), []
     for keyword in call.keywords:
         if keyword.arg is None:
             continue
-        node = _argument(text, call, keyword.arg)
-        for path, dictionary in _dicts(node, (keyword.arg,)):
+        for path, dictionary in _dicts(keyword.value, (keyword.arg,), names):
             seen: dict[str, ast.expr] = {}
             for key in dictionary.keys:
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
@@ -104,54 +104,54 @@ def _call_at(text: str, line: int, keyword: str) -> ast.Call | None:
     return calls[0] if calls else None
 
 
-def _argument(text: str, call: ast.Call, name: str) -> ast.expr | None:
-    """The value of a keyword argument; a plain name is followed to its last assignment above."""
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return _follow(text, keyword.value, call.lineno)
-    return None
-
-
-def _follow(text: str, node: ast.expr, before: int) -> ast.expr:
+def _names(text: str, before: int) -> dict[str, ast.expr]:
+    """Plain names -> the value they were last given above a line."""
     tree = _parse(text)
-    if not isinstance(node, ast.Name) or tree is None:
-        return node
-    values = [
-        item.value
-        for item in ast.walk(tree)
-        if isinstance(item, ast.Assign)
-        and item.lineno < before
-        and any(isinstance(target, ast.Name) and target.id == node.id for target in item.targets)
-    ]
-    return max(values, key=lambda value: value.lineno, default=node)
-
-
-def _entry(node: ast.expr, key: str) -> tuple[ast.expr, ast.expr] | None:
-    """(key, value) of a dict entry, looking through (label, {...}) pairs; the last one counts."""
-    found = None
-    for dictionary in _shallow(node):
-        for name, value in zip(dictionary.keys, dictionary.values, strict=True):
-            if isinstance(name, ast.Constant) and name.value == key:
-                found = (name, value)
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and node.lineno < before:
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    old = found.get(target.id)
+                    if old is None or old.lineno < node.value.lineno:
+                        found[target.id] = node.value
     return found
 
 
-def _shallow(node: ast.expr) -> Iterator[ast.Dict]:
+def _entry(
+    node: ast.expr, key: str, names: dict[str, ast.expr]
+) -> tuple[ast.expr, ast.expr] | None:
+    """(key, value) of a dict entry, looking through (label, {...}) pairs; the last one counts."""
+    found: tuple[ast.expr, ast.expr] | None = None
+    for dictionary in _shallow(node, names):
+        for name, value in zip(dictionary.keys, dictionary.values, strict=True):
+            inside = _entry(value, key, names) if name is None else None
+            if isinstance(name, ast.Constant) and name.value == key:
+                found = (name, value)
+            elif inside is not None:  # {**common, ...}
+                found = inside
+    return found
+
+
+def _shallow(node: ast.expr, names: dict[str, ast.expr], depth: int = 0) -> Iterator[ast.Dict]:
+    """The dicts a value is made of: itself, inside a pair, or behind a name."""
     if isinstance(node, ast.Dict):
         yield node
     elif isinstance(node, (ast.Tuple, ast.List)):
         for item in node.elts:
-            yield from _shallow(item)
+            yield from _shallow(item, names, depth)
+    elif isinstance(node, ast.Name) and node.id in names and depth < 8:
+        yield from _shallow(names[node.id], names, depth + 1)
 
 
 def _dicts(
-    node: ast.expr | None, path: tuple[str, ...]
+    node: ast.expr, path: tuple[str, ...], names: dict[str, ast.expr]
 ) -> Iterator[tuple[tuple[str, ...], ast.Dict]]:
-    for dictionary in _shallow(node) if node is not None else ():
+    for dictionary in _shallow(node, names):
         yield path, dictionary
         for key, value in zip(dictionary.keys, dictionary.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                yield from _dicts(value, (*path, key.value))
+                yield from _dicts(value, (*path, key.value), names)
 
 
 def _first(text: str, node: ast.AST, key: str) -> Place | None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.groups import Group, Member, Roles
 from pipelink_rules.collect.order import data_order
-from pipelink_rules.collect.values import ceil8
+from pipelink_rules.collect.values import ceil8, known
 from pipelink_rules.collect.warps import WARPGROUP, assign_warps
 from pipelink_rules.model.contract import Variant
-from pipelink_rules.model.program import Connection, MegakernelSpec, ProgramRole
+from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, ProgramRole
 
 REGISTERS_LARGEST = 255  # per thread
 
@@ -34,8 +34,10 @@ def program_roles(
 
 
 def _program_role(roles: Roles, variants: Mapping[str, Variant], group: Group) -> ProgramRole:
+    waiting = _waiting(roles, group)
     needs = [_registers(roles, variants, member) for member in group.members]
-    minimum, want, entry = (max(column) for column in zip(*needs, strict=True))
+    minimum = max(need[0] + held for need, held in zip(needs, waiting, strict=True))
+    want, entry = max(need[1] for need in needs), max(need[2] for need in needs)
     whole = any(
         roles.of[member].converged == "warpgroup" or roles.of[member].uses_mma
         for member in group.members
@@ -53,6 +55,25 @@ def _program_role(roles: Roles, variants: Mapping[str, Variant], group: Group) -
         want=max(minimum, want),
         entry=entry,
     )
+
+
+def _waiting(roles: Roles, group: Group) -> list[int]:
+    """Registers per member that hold fragments of others while its entry runs.
+
+    A fragment made before and taken after it, f32 accumulators of 64 rows per warpgroup: half a
+    register per column.
+    """
+    at = {member: position for position, member in enumerate(group.members)}
+    held = [0] * len(group.members)
+    for connection in roles.connections:
+        a, b = roles.ends(connection)
+        if connection.transfer != FUSED or a not in at or b not in at:
+            continue
+        shape = roles.contracts[a[0]].port(connection.producer[1]).members[0].shape
+        columns = known(shape[-1]) or 0
+        for position in range(at[a] + 1, at[b]):
+            held[position] += columns // 2
+    return held
 
 
 def _registers(

@@ -121,7 +121,7 @@ class ProgramRole:
     warps: int  # warps it runs on
     calls: int  # how often each entry is called per work item (declared warps / warps)
     warpgroup: bool  # must start at a warpgroup (wgmma, setmaxnreg of its own)
-    minimum: int  # registers: largest minimum of its members
+    minimum: int  # registers: largest minimum of its members, with fragments that wait meanwhile
     want: int
     entry: int  # entry-register floor
 

@@ -1,0 +1,111 @@
+"""What does a program need of an SM?  Program -> PlacementProblem, numbers only."""
+
+from __future__ import annotations
+
+from pipelink_rules.collect.values import known
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.model.contract import Buffer
+from pipelink_rules.model.placement import (
+    BarrierNeed,
+    PlacementProblem,
+    RoleNeed,
+    SharedItem,
+    StageVariable,
+)
+from pipelink_rules.model.program import HANDOVER, Channel, Instance, Program, ProgramRole
+
+PHASE = "work"  # every item lives as long as the kernel
+LIVE = 1  # phase mask of PHASE
+FULL_AND_EMPTY = 2  # mbarriers of one stage of one ring
+
+# Which channels get their stages first: those that hide the latency of global memory.
+COPIED, WRITTEN, HANDED_OVER = 0, 1, 2
+
+
+def problem_of(program: Program) -> PlacementProblem:
+    """The placement problem of a program.
+
+    Channels are `channel.name`, buffers `instance.buffer`, named barriers `instance.barrier`,
+    roles `ProgramRole.name`.  Raises PL0076 for a buffer whose size is not known at link time.
+    """
+    found: list[Diagnostic] = []
+    channels = [
+        SharedItem(item.name, item.stage_bytes, item.align, LIVE, item.name, item.span)
+        for item in program.channels
+    ]
+    buffers = [
+        SharedItem(
+            f"{instance.name}.{buffer.name}",
+            _bytes(instance, buffer, found),
+            buffer.align,
+            LIVE,
+            span=buffer.span,
+        )
+        for instance in program.instances
+        for buffer in instance.variant.contract.buffers
+    ]
+    barriers = [
+        BarrierNeed(f"{instance.name}.{barrier.name}", LIVE, barrier.span)
+        for instance in program.instances
+        for barrier in instance.variant.contract.named_barriers
+    ]
+    if found:
+        raise PipelinkError(found)
+    return PlacementProblem(
+        name=program.name,
+        target=program.target,
+        occupancy=program.occupancy,
+        phases=(PHASE,),
+        items=tuple(sorted((*channels, *buffers), key=lambda item: item.name)),
+        stages=tuple(
+            StageVariable(
+                item.name, item.minimum, item.maximum, _priority(program, item), item.span
+            )
+            for item in program.channels
+        ),
+        roles=tuple(_role(program, role) for role in program.roles),
+        barriers=tuple(sorted(barriers, key=lambda item: item.name)),
+        mbarriers_per_stage=tuple(
+            (item.name, FULL_AND_EMPTY * item.shares) for item in program.channels
+        ),
+        span=program.spec.span,
+    )
+
+
+def _priority(program: Program, channel: Channel) -> int:
+    if channel.kind == HANDOVER:
+        return HANDED_OVER
+    instance, port = channel.producer
+    proxy = program.instance(instance).variant.contract.port(port).proxy
+    return COPIED if proxy == "async" else WRITTEN
+
+
+def _role(program: Program, role: ProgramRole) -> RoleNeed:
+    return RoleNeed(
+        role.name,
+        role.warps,
+        role.warpgroup,
+        role.minimum,
+        role.want,
+        role.entry,
+        program.instance(role.members[0][0]).span,
+    )
+
+
+def _bytes(instance: Instance, buffer: Buffer, found: list[Diagnostic]) -> int:
+    value = known(buffer.bytes)
+    if value is not None:
+        return value
+    name, place = f"{instance.name}.{buffer.name}", buffer.bytes.span or buffer.span
+    found.append(
+        Diagnostic(
+            "PL0076",
+            f"`bytes` of `{name}` is not known at link time",
+            (Label(place),) if place else (),
+            expected="an expression over parameters",
+            found=buffer.bytes.text,
+            helps=("make what it depends on a parameter",),
+            subject=name,
+        )
+    )
+    return 0
