@@ -8,18 +8,15 @@ from dataclasses import replace
 from typing import Any
 
 from pipelink_rules.contract import expression
+from pipelink_rules.contract.arithmetic import Value
 from pipelink_rules.contract.bounds import check_bound
-from pipelink_rules.contract.expression import Value
+from pipelink_rules.contract.flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
-from pipelink_rules.contract.load import refused
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.contract.params import refused
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import DTYPES, Contract, Param, Registers, Variant
 from pipelink_rules.model.source import Expr, Span
-
-# Code-generation flags and what the compiler does without them (nvcc manual, 4.2.7).
-FLAG_DEFAULTS = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
-FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
 
 
 def bind(
@@ -53,41 +50,6 @@ def bind(
     check_bound(contract, bound, values, place)
     variant = Variant(bound, tuple(sorted(values.items())), named)
     return replace(variant, digest=digest_of(variant, named))
-
-
-def without_places(variant: Variant) -> Variant:
-    """The variant without spans, file names and summary: what a comment cannot change."""
-    contract = _strip(variant.contract)
-    return replace(variant, contract=replace(contract, summary="", file=""))
-
-
-def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, ...]:
-    """Flags as `ftz=true`, sorted, those that only repeat the compiler's default left out.
-
-    Accepts `ftz`, `ftz=true`, `-ftz=true`, `--ftz=true`, `use_fast_math`; the last one wins.
-    """
-    chosen: dict[str, bool] = {}
-    for flag in flags:
-        name, _, value = flag.lstrip("-").replace("_", "-").partition("=")
-        if name == "use-fast-math" and value in ("", "true"):
-            chosen.update(FAST_MATH)
-        elif name not in FLAG_DEFAULTS or value not in ("", "true", "false"):
-            raise error(
-                "PL0028",
-                f"`{flag}` is not a code-generation flag",
-                place,
-                expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
-                found=flag,
-                helps=(*did_you_mean(name, FLAG_DEFAULTS), "other compiler options go to `copts`"),
-                subject=flag,
-            )
-        else:
-            chosen[name] = value != "false"
-    return tuple(
-        f"{name}={'true' if value else 'false'}"
-        for name, value in sorted(chosen.items())
-        if value != FLAG_DEFAULTS[name]
-    )
 
 
 def _place(place: Span | None, text: str = "given here") -> tuple[Label, ...]:
@@ -269,9 +231,8 @@ def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic])
         value = getattr(noun, item.name)
         if item.name in ("dtype", "accumulate", "rounds_to"):
             changes[item.name] = values.get(value, value)
-        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
-            if item.name != "where":
-                changes[item.name] = _substitute(value, values, found)
+        elif item.name != "where" and (isinstance(value, tuple) or dataclasses.is_dataclass(value)):
+            changes[item.name] = _substitute(value, values, found)
     return replace(noun, **changes)  # type: ignore[type-var]
 
 
@@ -287,20 +248,3 @@ def _round_registers(role: Any) -> Any:
 
 def _up(expr: Expr) -> Expr:
     return expr if expr.literal is None else replace(expr, text=str(-(-expr.literal // 8) * 8))
-
-
-def _strip(noun: Any) -> Any:
-    if isinstance(noun, tuple):
-        return tuple(_strip(item) for item in noun)
-    if not dataclasses.is_dataclass(noun):
-        return noun
-    changes: dict[str, Any] = {}
-    for item in dataclasses.fields(noun):
-        value = getattr(noun, item.name)
-        if item.name == "span":
-            changes[item.name] = None
-        elif item.name == "spans":
-            changes[item.name] = ()
-        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
-            changes[item.name] = _strip(value)
-    return replace(noun, **changes)  # type: ignore[type-var]

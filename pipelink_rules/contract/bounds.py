@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipelink_rules.contract.expression import Value
+from pipelink_rules.contract.arithmetic import Value
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.model.contract import DTYPES, Contract, Member, Port
 from pipelink_rules.model.source import Expr, Span
@@ -144,14 +144,21 @@ def _port(bounds: _Bounds, port: Port) -> None:
             f"`box` of {name}",
             port.tile.span,
         )
-    if port.fragment == "wgmma_m64" and len(port.members[0].shape) == 2:
-        rows, columns = port.members[0].shape
-        bounds.number(
-            rows, f"rows of {name}", 64, EXTENT, 64, "a wgmma fragment has 64 rows a warpgroup"
-        )
-        bounds.number(
-            columns, f"columns of {name}", 8, 256, 8, "wgmma m64nN takes N = 8, 16, ... 256"
-        )
+    if port.fragment == "wgmma_m64":
+        _fragment(bounds, port, name)
+
+
+def _fragment(bounds: _Bounds, port: Port, name: str) -> None:
+    """PTX ISA, wgmma.mma_async: shapes and accumulator types."""
+    tile = port.members[0]
+    rows, columns = tile.shape
+    bounds.number(
+        rows, f"rows of {name}", 64, EXTENT, 64, "a wgmma fragment has 64 rows a warpgroup"
+    )
+    bounds.number(columns, f"columns of {name}", 8, 256, 8, "wgmma m64nN takes N = 8, 16, ... 256")
+    if tile.dtype != "f32":
+        span = port.where("dtype")
+        bounds.add(span, f"`dtype` of {name}", "f32, the accumulator of wgmma", tile.dtype)
 
 
 def _member(bounds: _Bounds, port: Port, member: Member) -> None:

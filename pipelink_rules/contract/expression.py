@@ -10,60 +10,18 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import operator
-import re
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
+from pipelink_rules.contract.arithmetic import Value, number, value_of
+from pipelink_rules.contract.syntax import (
+    FUNCTIONS,
+    Refused,
+    parse,
+)
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.source import Expr, Span
-
-Value = int | str  # a dtype is its name
-
-FUNCTIONS = {"ceildiv": (2, 2), "min": (2, 16), "max": (2, 16), "sizeof": (1, 1)}  # arguments
-LONGEST = 2000  # characters of one expression
-MOST_NODES = 400
-DEEPEST = 60
-LARGEST = 2**63  # every value, intermediate ones too, stays below
-
-_ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_COMPARISON: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-_CHARACTERS = re.compile(r"[A-Za-z0-9_ \t()+\-*/%<>=!,]*")
-_BAD_NUMBER = re.compile(r"(?<![A-Za-z0-9_])[0-9]+[A-Za-z_][A-Za-z0-9_]*")
-_HINTS = {
-    "&&": "write `and`",
-    "||": "write `or`",
-    "**": "write the product out",
-    "^": "there are no bit operations",
-    "&": "there are no bit operations; `and` joins conditions",
-    "|": "there are no bit operations; `or` joins conditions",
-    "?": "write the two cases as `min`, `max` or a product with a comparison",
-    ".": "there are integers only",
-}
-
-
-class _Refused(Exception):
-    """A reason and the columns of the text it is about."""
-
-    def __init__(self, reason: str, start: int = 0, end: int | None = None, hint: str = ""):
-        super().__init__(reason)
-        self.reason, self.start, self.end, self.hint = reason, start, end, hint
 
 
 def check_syntax(expr: Expr | str) -> None:
@@ -92,7 +50,7 @@ def evaluate(expr: Expr | str, env: Mapping[str, Value]) -> int:
     """Its value (a condition is 1 or 0); PL0031 for an unknown name, PL0032 for no value."""
     tree = _tree(expr)
     try:
-        return _number(tree, env)
+        return number(tree, env)
     except KeyError as unknown:
         name = unknown.args[0]
         raise error(
@@ -103,7 +61,7 @@ def evaluate(expr: Expr | str, env: Mapping[str, Value]) -> int:
             found=name,
             subject=f"{_text(expr)}: {name}",
         ) from None
-    except _Refused as refused:
+    except Refused as refused:
         raise _no_value(expr, refused, env) from None
 
 
@@ -116,7 +74,7 @@ def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
         return expr
     try:
         folded = _fold(_tree(expr), env)
-    except _Refused as refused:
+    except Refused as refused:
         raise _no_value(expr, refused, env) from None
     return replace(expr, text=str(folded) if isinstance(folded, (int, str)) else _unparse(folded))
 
@@ -158,8 +116,8 @@ def _points(wanted: list[str], minimums: Mapping[str, int]) -> list[dict[str, in
 
 def _try(expr: Expr | str, env: Mapping[str, Value]) -> int | None:
     try:
-        return _number(_tree(expr), env)
-    except (_Refused, KeyError):
+        return number(_tree(expr), env)
+    except (Refused, KeyError):
         return None
 
 
@@ -182,13 +140,13 @@ def _span(expr: Expr | str, start: int, end: int | None) -> Span | None:
 
 def _tree(expr: Expr | str) -> ast.expr:
     try:
-        return _parse(_text(expr))
-    except _Refused as refused:
+        return parse(_text(expr))
+    except Refused as refused:
         raise error(
             "PL0030",
             f"`{_shown(expr)}` is not an expression: {refused.reason}",
             _span(expr, refused.start, refused.end) if isinstance(expr, Expr) else None,
-            expected="integers, names, + - * // %, comparisons, and/or/not, ceildiv, min, max, sizeof",
+            expected="integers, names, + - * // %, comparisons, and/or/not, ceildiv/min/max/sizeof",
             helps=(refused.hint,) if refused.hint else (),
             subject=_shown(expr),
         ) from None
@@ -199,100 +157,10 @@ def _shown(expr: Expr | str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-@lru_cache(maxsize=4096)
-def _parse(text: str) -> ast.expr:
-    if len(text) > LONGEST:
-        raise _Refused(f"it has {len(text)} characters, more than {LONGEST}")
-    if not text.strip():
-        raise _Refused("it is empty")
-    matched = _CHARACTERS.match(text)
-    end = matched.end() if matched else 0
-    for sign, hint in _HINTS.items():
-        if (at := text.find(sign)) >= 0:
-            raise _Refused(f"`{sign}` is not part of the language", at, at + len(sign), hint)
-    if end < len(text):
-        raise _Refused(f"`{text[end]}` is not part of the language", end, end + 1)
-    if bad := _BAD_NUMBER.search(text):
-        raise _Refused(f"`{bad.group()}` is neither a number nor a name", bad.start(), bad.end())
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as problem:
-        at = max((problem.offset or 1) - 1, 0)
-        raise _Refused(_plain(problem.msg), at, at + 1) from None
-    except (ValueError, RecursionError, MemoryError):
-        raise _Refused("it is nested too deeply") from None
-    _check(tree, 0, [0])
-    return tree
-
-
-def _plain(message: str) -> str:
-    """Python's reason without Python's suggestions."""
-    known = {"leading zeros": "numbers have no leading zeros", "was never closed": "an open `(`"}
-    for part, plain in known.items():
-        if part in message:
-            return plain
-    return message.split(".")[0] if message.startswith(("unmatched", "too many")) else "bad syntax"
-
-
-def _check(node: ast.AST, depth: int, count: list[int]) -> None:
-    count[0] += 1
-    if depth > DEEPEST or count[0] > MOST_NODES:
-        raise _Refused("it is nested too deeply" if depth > DEEPEST else "it has too many parts")
-    place = (getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None))
-    children: list[ast.expr] = []
-    if isinstance(node, ast.Constant):
-        if type(node.value) is not int or node.value >= LARGEST:
-            reason = "this number is too large" if type(node.value) is int else "integers only"
-            raise _Refused(reason, *place)
-    elif isinstance(node, ast.Name):
-        if node.id in FUNCTIONS:
-            raise _Refused(f"`{node.id}` is a function: `{node.id}(...)`", *place)
-    elif isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.Div):
-            raise _Refused(
-                "`/` is not part of the language", *place, "write `//` or `ceildiv(a, b)`"
-            )
-        if type(node.op) not in _ARITHMETIC:
-            raise _Refused("this operator is not part of the language", *place)
-        children = [node.left, node.right]
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
-        children = [node.operand]
-    elif isinstance(node, ast.BoolOp):
-        children = node.values
-    elif isinstance(node, ast.Compare):
-        if any(type(op) not in _COMPARISON for op in node.ops):
-            raise _Refused("this comparison is not part of the language", *place)
-        children = [node.left, *node.comparators]
-    elif isinstance(node, ast.Call):
-        children = _check_call(node, place)
-    else:
-        raise _Refused("this is not part of the language", *place)
-    for child in children:
-        _check(child, depth + 1, count)
-
-
-def _check_call(node: ast.Call, place: tuple[int, int | None]) -> list[ast.expr]:
-    name = node.func.id if isinstance(node.func, ast.Name) else "this"
-    if name not in FUNCTIONS:
-        raise _Refused(
-            f"there is no function `{name}`", *place, "functions: " + ", ".join(FUNCTIONS)
-        )
-    least, most = FUNCTIONS[name]
-    if node.keywords or not least <= len(node.args) <= most:
-        raise _Refused(
-            f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place
-        )
-    if name == "sizeof" and not isinstance(node.args[0], ast.Name):
-        raise _Refused("`sizeof` takes a dtype", *place)
-    return node.args
-
-
 # -- tree -> value --------------------------------------------------------------------------------
 
 
-def _no_value(expr: Expr | str, refused: _Refused, env: Mapping[str, Value]) -> PipelinkError:
+def _no_value(expr: Expr | str, refused: Refused, env: Mapping[str, Value]) -> PipelinkError:
     known = ", ".join(f"{name}={env[name]}" for name in sorted(names(expr)) if name in env)
     return error(
         "PL0032",
@@ -302,78 +170,6 @@ def _no_value(expr: Expr | str, refused: _Refused, env: Mapping[str, Value]) -> 
         helps=(refused.hint,) if refused.hint else (),
         subject=_shown(expr),
     )
-
-
-def _refuse(node: ast.AST, reason: str, hint: str = "") -> _Refused:
-    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
-    return _Refused(reason, start, end, hint)
-
-
-def _number(node: ast.expr, env: Mapping[str, Value]) -> int:
-    value = _value(node, env)
-    if isinstance(value, str):
-        hint = f"`sizeof({ast.unparse(node)})` is its size in bytes"
-        raise _refuse(node, f"`{ast.unparse(node)}` is a dtype, not a number", hint)
-    return value
-
-
-def _value(node: ast.expr, env: Mapping[str, Value]) -> Value:
-    if isinstance(node, ast.Constant):
-        return int(node.value)  # type: ignore[arg-type]
-    if isinstance(node, ast.Name):
-        if node.id in env:
-            value = env[node.id]
-            return int(value) if isinstance(value, bool) else value
-        if node.id in DTYPES:
-            return node.id
-        raise KeyError(node.id)
-    if isinstance(node, ast.BinOp):
-        return _apply(node, _number(node.left, env), _number(node.right, env))
-    if isinstance(node, ast.UnaryOp):
-        operand = _number(node.operand, env)
-        return -operand if isinstance(node.op, ast.USub) else int(not operand)
-    if isinstance(node, ast.BoolOp):
-        stop = isinstance(node.op, ast.Or)
-        return int(stop if any(bool(_number(v, env)) is stop for v in node.values) else not stop)
-    if isinstance(node, ast.Compare):
-        values = [_value(item, env) for item in (node.left, *node.comparators)]
-        pairs = zip(node.ops, values, values[1:], strict=False)
-        return int(all(_compare(node, op, left, right) for op, left, right in pairs))
-    assert isinstance(node, ast.Call)
-    return _call(node, env)
-
-
-def _apply(node: ast.BinOp, left: int, right: int) -> int:
-    if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and right == 0:
-        raise _refuse(node, f"`{ast.unparse(node.right)}` is 0, and it divides by it")
-    value = _ARITHMETIC[type(node.op)](left, right)
-    if not -LARGEST < value < LARGEST:
-        raise _refuse(node, f"`{ast.unparse(node)}` is beyond 63 bits")
-    return value
-
-
-def _compare(node: ast.expr, op: ast.cmpop, left: Value, right: Value) -> bool:
-    if isinstance(left, str) or isinstance(right, str):
-        if not isinstance(op, (ast.Eq, ast.NotEq)) or type(left) is not type(right):
-            raise _refuse(node, "a dtype compares only with a dtype, by == or !=")
-        return (left == right) is isinstance(op, ast.Eq)
-    return _COMPARISON[type(op)](left, right)
-
-
-def _call(node: ast.Call, env: Mapping[str, Value]) -> int:
-    assert isinstance(node.func, ast.Name)
-    name = node.func.id
-    if name == "sizeof":
-        dtype = _value(node.args[0], env)
-        if not isinstance(dtype, str) or dtype not in DTYPES:
-            raise _refuse(node, f"`{ast.unparse(node.args[0])}` is not a dtype")
-        return DTYPES[dtype][0]
-    values = [_number(item, env) for item in node.args]
-    if name == "ceildiv":
-        if values[1] == 0:
-            raise _refuse(node, f"`{ast.unparse(node.args[1])}` is 0, and it divides by it")
-        return -(-values[0] // values[1])
-    return min(values) if name == "min" else max(values)
 
 
 # -- partial evaluation ---------------------------------------------------------------------------
@@ -386,7 +182,7 @@ def _fold(node: ast.expr, env: Mapping[str, Value]) -> ast.expr | int | str:
         for item in ast.walk(node)
         if isinstance(item, ast.Name)
     ):
-        return _value(node, env)
+        return value_of(node, env)
     if isinstance(node, ast.BinOp):
         left, right = _fold(node.left, env), _fold(node.right, env)
         return _neutral(node.op, left, right) or ast.BinOp(_node(left), node.op, _node(right))

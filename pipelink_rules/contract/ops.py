@@ -1,4 +1,4 @@
-"""What do the operations of a role say?  `release ab lag 1` -> Op, checked against ports and buffers."""
+"""What do the operations of a role say?  `release ab lag 1` -> Op, its target checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from pipelink_rules.contract.reader import Block, Findings
+from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.reader import Block
 from pipelink_rules.contract.text import Items, Node, Scalar, Table
 from pipelink_rules.diagnostics.diagnostic import Label
 from pipelink_rules.diagnostics.suggest import did_you_mean
@@ -152,7 +153,7 @@ def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op |
     if key != "body" and verb not in OUTSIDE:
         findings.add(
             "PL0018",
-            f"`{text}` does not apply to `{key}` of role `{reach.role}`: there is no work item there",
+            f"`{text}` does not apply to `{key}` of role `{reach.role}`: it has no work item",
             node.span,
             helps=("move it into `body`",),
         )

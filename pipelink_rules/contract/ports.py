@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipelink_rules.contract.reader import Block, Findings
+from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.reader import Block
 from pipelink_rules.contract.text import Items, Node, Scalar
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import (
@@ -104,6 +105,14 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
     elif space in ("registers", "global"):
         scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
         members = (_member("", block, scope, block.span),)
+    if space == "registers" and members[0].shape and len(members[0].shape) != 2:
+        block.findings.add(
+            "PL0017",
+            f"{block.named('shape')} is not that of a fragment",
+            block.places["shape"],
+            expected="[rows, columns]",
+            found=f"{len(members[0].shape)} extents",
+        )
     if space == "registers" and not out:
         block.refuse("in_place", "only an out port may live in the registers of an in port")
     word = block.scalar("in_place", "the name of a port")

@@ -8,50 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pipelink_rules.contract import expression
+from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.names import problem_with
 from pipelink_rules.contract.text import Items, Node, Scalar, Table
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.source import Expr, Span
 
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 LARGEST = 2**31 - 1
-
-# kind of a name -> how messages call it
-NAMED = {
-    "param": "a parameter, known at compile time",
-    "symbol": "a symbol, known only at launch",
-    "field": "a field of the work item, which varies from item to item",
-}
-
-
-@dataclass
-class Findings:
-    """What is wrong with one file, and the names that its expressions may use."""
-
-    found: list[Diagnostic] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)  # name -> kind (see NAMED)
-    dtype_params: set[str] = field(default_factory=set)
-    blind: bool = False  # a clause that declares names is unreadable: do not judge names
-
-    def add(
-        self, code: str, message: str, span: Span | None, *others: Label, **clauses: object
-    ) -> None:
-        """Records one finding."""
-        labels = (Label(span),) if span else ()
-        if "subject" not in clauses:
-            clauses["subject"] = f"{span}: {message}"
-        self.found.append(Diagnostic(code, message, (*labels, *others), **clauses))  # type: ignore[arg-type]
-
-    def take(self, problem: PipelinkError) -> None:
-        """Records the findings of another stage at this place."""
-        for item in problem.diagnostics:
-            place = str(item.labels[0].span) if item.labels else ""
-            self.found.append(replace(item, subject=f"{place}: {item.subject}"))
 
 
 def kind_of(node: Node) -> str:
@@ -76,6 +45,7 @@ class Block:
         if not isinstance(node, Table):
             self.wrong(node, "a mapping of clauses", what)
             return
+        left = set(keys) - {key.text for key, _ in node.entries}
         for key, value in node.entries:
             if key.text in self.nodes:
                 findings.add(
@@ -91,7 +61,6 @@ class Block:
                 self.nodes[key.text] = value
             else:
                 self.nodes.setdefault(key.text, value)
-                left = set(keys) - {other.text for other, _ in node.entries}
                 self.misspelt.add(nearest(key.text, left))
                 findings.add(
                     "PL0005",
@@ -99,11 +68,9 @@ class Block:
                     key.span,
                     helps=did_you_mean(key.text, left, "clauses"),
                 )
-        for key_name, required in keys.items():
-            if required and key_name not in self.nodes and key_name not in self.misspelt:
-                findings.add(
-                    "PL0006", f"{what} needs `{key_name}`", span, subject=f"{what}: {key_name}"
-                )
+        for name, required in keys.items():
+            if required:
+                self.require(name)
 
     def __contains__(self, key: str) -> bool:
         return key in self.nodes
@@ -132,12 +99,12 @@ class Block:
                 helps=(help_ or f"leave `{key}` out",),
             )
 
-    def require(self, key: str, reason: str, help_: str = "") -> None:
+    def require(self, key: str, reason: str = "", help_: str = "") -> None:
         """PL0006 where the clause is missing although this kind needs it."""
         if self.readable and key not in self.nodes and key not in self.misspelt:
             self.findings.add(
                 "PL0006",
-                f"{self.what} needs `{key}`: {reason}",
+                f"{self.what} needs `{key}`" + (f": {reason}" if reason else ""),
                 self.span,
                 helps=(help_,) if help_ else (),
                 subject=f"{self.what}: {key}",
@@ -277,29 +244,7 @@ class Block:
         except PipelinkError as problem:
             self.findings.take(problem)
             return None
-        known = self.findings.known
-        for name in () if self.findings.blind else sorted(expression.names(expr)):
-            place = expression.name_span(expr, name)
-            if name not in known:
-                usable = [other for other, kind in known.items() if kind in scope]
-                self.findings.add(
-                    "PL0031",
-                    f"{self.named(key)} names `{name}`, which is not declared",
-                    place,
-                    helps=did_you_mean(name, usable, "declared"),
-                )
-            elif known[name] not in scope:
-                wanted = " and ".join(
-                    {"param": "parameters", "symbol": "symbols", "field": "work fields"}[kind]
-                    for kind in scope
-                )
-                self.findings.add(
-                    "PL0031",
-                    f"{self.named(key)} cannot use `{name}`",
-                    place,
-                    expected=f"an expression over {wanted}",
-                    found=f"`{name}` is {NAMED[known[name]]}",
-                )
+        self.findings.judge_names(expr, self.named(key), scope)
         return expr
 
     # -- collections --------------------------------------------------------------------------

@@ -19,12 +19,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
-from pipelink_rules.contract.bind import without_places
+from pipelink_rules.contract.interface import interface_of
 from pipelink_rules.contract.text import shown
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
-from pipelink_rules.files.codec import decode, encode, to_json
+from pipelink_rules.files.codec import decode, encode
 from pipelink_rules.model.contract import BuildRecord, Variant
 from pipelink_rules.model.source import Span
 
@@ -38,20 +38,6 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _NOT_WORDS = frozenset(
     ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"]
 )  # YAML 1.1 reads these
-
-
-def interface_of(variant: Variant) -> Variant:
-    """The variant as check, place and collect may see it."""
-    measured = tuple(
-        (role, replace(item, registers=_up(item.registers), entry=_up(item.entry)))
-        for role, item in variant.measured
-    )
-    return replace(without_places(variant), measured=measured)
-
-
-def dump_interface(variant: Variant) -> str:
-    """`<component>.interface.json`: canonical JSON; `files.codec.read_json(path, Variant)` reads it."""
-    return to_json(interface_of(variant))
 
 
 def dump_sidecar(variant: Variant, build: BuildRecord) -> str:
@@ -94,17 +80,13 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
                 Span(file, *_line_of(Path(path), half), len(half)),
                 expected=f"sha256 {digests.get(half)}",
                 found=f"sha256 {actual}",
-                at_run_time="the contract no longer describes the object, and nothing else would notice",
+                at_run_time="the contract no longer describes the object",
                 helps=("restore the file, or build the component again",),
                 subject=f"{file}: {half}",
             )
     variant = _noun(Variant, data["interface"], file)
     contract = replace(variant.contract, file=file, span=Span(file))
     return replace(variant, contract=contract), _noun(BuildRecord, data["build"], file)
-
-
-def _up(registers: int) -> int:
-    return -(-registers // 8) * 8
 
 
 def _bare(data: Any) -> Any:

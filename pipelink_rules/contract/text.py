@@ -1,4 +1,4 @@
-"""What does a contract file say, as plain nodes?  bytes -> Scalar, Items, Table, each with its place.
+"""What does a contract file say, as plain nodes?  bytes -> Scalar, Items, Table, with places.
 
 A strict part of YAML: one document of mappings, lists and scalars.  Aliases, anchors and tags are
 refused (a contract is a flat text for people, and aliases can blow up), so is deep nesting.
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.model.source import Span

@@ -1,4 +1,4 @@
-"""What stands behind a code?  `explain("PL0202")` -> the page of docs/errors, or the catalogue row."""
+"""What stands behind a code?  `explain("PL0202")` -> its page, or else its catalogue row."""
 
 from __future__ import annotations
 

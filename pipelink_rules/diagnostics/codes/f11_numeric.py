@@ -6,7 +6,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "PL1101",
         "numeric-flags",
-        "A component built with other code-generation flags than it asks for computes other numbers.",
+        "Built with other flags than it asks for, a component computes other numbers.",
         "nvcc manual: --ftz, --prec-div, --prec-sqrt, --fmad",
         "text",
     ),

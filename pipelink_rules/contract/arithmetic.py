@@ -1,0 +1,85 @@
+"""What is the value of a checked syntax tree?  tree, names -> integer or dtype."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from pipelink_rules.contract.syntax import ARITHMETIC, COMPARISON, LARGEST, Refused
+from pipelink_rules.model.contract import DTYPES
+
+Value = int | str  # a dtype is its name
+
+
+def _refuse(node: ast.AST, reason: str, hint: str = "") -> Refused:
+    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
+    return Refused(reason, start, end, hint)
+
+
+def number(node: ast.expr, env: Mapping[str, Value]) -> int:
+    """Its integer; KeyError for a name without a value, Refused where there is no integer."""
+    value = value_of(node, env)
+    if isinstance(value, str):
+        hint = f"`sizeof({ast.unparse(node)})` is its size in bytes"
+        raise _refuse(node, f"`{ast.unparse(node)}` is a dtype, not a number", hint)
+    return value
+
+
+def value_of(node: ast.expr, env: Mapping[str, Value]) -> Value:
+    """Its integer or dtype; KeyError and Refused as `number`."""
+    if isinstance(node, ast.Constant):
+        return int(node.value)  # type: ignore[arg-type]
+    if isinstance(node, ast.Name):
+        if node.id in env:
+            value = env[node.id]
+            return int(value) if isinstance(value, bool) else value
+        if node.id in DTYPES:
+            return node.id
+        raise KeyError(node.id)
+    if isinstance(node, ast.BinOp):
+        return _apply(node, number(node.left, env), number(node.right, env))
+    if isinstance(node, ast.UnaryOp):
+        operand = number(node.operand, env)
+        return -operand if isinstance(node.op, ast.USub) else int(not operand)
+    if isinstance(node, ast.BoolOp):
+        stop = isinstance(node.op, ast.Or)
+        return int(stop if any(bool(number(v, env)) is stop for v in node.values) else not stop)
+    if isinstance(node, ast.Compare):
+        values = [value_of(item, env) for item in (node.left, *node.comparators)]
+        pairs = zip(node.ops, values, values[1:], strict=False)
+        return int(all(_compare(node, op, left, right) for op, left, right in pairs))
+    assert isinstance(node, ast.Call)
+    return _call(node, env)
+
+
+def _apply(node: ast.BinOp, left: int, right: int) -> int:
+    if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and right == 0:
+        raise _refuse(node, f"`{ast.unparse(node.right)}` is 0, and it divides by it")
+    value = ARITHMETIC[type(node.op)](left, right)
+    if not -LARGEST < value < LARGEST:
+        raise _refuse(node, f"`{ast.unparse(node)}` is beyond 63 bits")
+    return value
+
+
+def _compare(node: ast.expr, op: ast.cmpop, left: Value, right: Value) -> bool:
+    if isinstance(left, str) or isinstance(right, str):
+        if not isinstance(op, (ast.Eq, ast.NotEq)) or type(left) is not type(right):
+            raise _refuse(node, "a dtype compares only with a dtype, by == or !=")
+        return (left == right) is isinstance(op, ast.Eq)
+    return COMPARISON[type(op)](left, right)
+
+
+def _call(node: ast.Call, env: Mapping[str, Value]) -> int:
+    assert isinstance(node.func, ast.Name)
+    name = node.func.id
+    if name == "sizeof":
+        dtype = value_of(node.args[0], env)
+        if not isinstance(dtype, str) or dtype not in DTYPES:
+            raise _refuse(node, f"`{ast.unparse(node.args[0])}` is not a dtype")
+        return DTYPES[dtype][0]
+    values = [number(item, env) for item in node.args]
+    if name == "ceildiv":
+        if values[1] == 0:
+            raise _refuse(node, f"`{ast.unparse(node.args[1])}` is 0, and it divides by it")
+        return -(-values[0] // values[1])
+    return min(values) if name == "min" else max(values)

@@ -1,0 +1,68 @@
+"""What is wrong with one contract, and which names may its expressions use?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from pipelink_rules.contract import expression
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.source import Expr, Span
+
+# kind of a name -> how messages call it
+NAMED = {
+    "param": "a parameter, known at compile time",
+    "symbol": "a symbol, known only at launch",
+    "field": "a field of the work item, which varies from item to item",
+}
+
+_PLURAL = {"param": "parameters", "symbol": "symbols", "field": "work fields"}
+
+
+@dataclass
+class Findings:
+    """What is wrong with one file, and the names that its expressions may use."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+    known: dict[str, str] = field(default_factory=dict)  # name -> kind (see NAMED)
+    dtype_params: set[str] = field(default_factory=set)
+    blind: bool = False  # a clause that declares names is unreadable: do not judge names
+
+    def add(
+        self, code: str, message: str, span: Span | None, *others: Label, **clauses: object
+    ) -> None:
+        """Records one finding."""
+        labels = (Label(span),) if span else ()
+        if "subject" not in clauses:
+            clauses["subject"] = f"{span}: {message}"
+        self.found.append(Diagnostic(code, message, (*labels, *others), **clauses))  # type: ignore[arg-type]
+
+    def take(self, problem: PipelinkError) -> None:
+        """Records the findings of another stage at this place."""
+        for item in problem.diagnostics:
+            place = str(item.labels[0].span) if item.labels else ""
+            self.found.append(replace(item, subject=f"{place}: {item.subject}"))
+
+    def judge_names(self, expr: Expr, clause: str, scope: Collection[str]) -> None:
+        """PL0031 for every name of an expression that is unknown, or of a kind not in `scope`."""
+        known = self.known
+        for name in () if self.blind else sorted(expression.names(expr)):
+            place = expression.name_span(expr, name)
+            if name not in known:
+                usable = [other for other, kind in known.items() if kind in scope]
+                self.add(
+                    "PL0031",
+                    f"{clause} names `{name}`, which is not declared",
+                    place,
+                    helps=did_you_mean(name, usable, "declared"),
+                )
+            elif known[name] not in scope:
+                wanted = " and ".join(_PLURAL[kind] for kind in scope)
+                self.add(
+                    "PL0031",
+                    f"{clause} cannot use `{name}`",
+                    place,
+                    expected=f"an expression over {wanted}",
+                    found=f"`{name}` is {NAMED[known[name]]}",
+                )

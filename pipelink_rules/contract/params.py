@@ -1,0 +1,163 @@
+"""How are parameters, symbols, the work item and numerics read?  Blocks -> nouns."""
+
+from __future__ import annotations
+
+from pipelink_rules.contract.names import problem_with
+from pipelink_rules.contract.ports import COMPILE_TIME, DIRECTIONS, LAUNCH_TIME
+from pipelink_rules.contract.reader import LARGEST, Block
+from pipelink_rules.contract.text import Scalar
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import DTYPES, Numeric, Param, Symbol, Work, WorkField
+from pipelink_rules.model.source import Expr
+
+NAN = ("propagate", "max_num")
+CODEGEN_FLAGS = ("ftz", "prec-div", "prec-sqrt", "fmad")
+
+PARAM_KEYS = {
+    "type": True,
+    "in": False,
+    "min": False,
+    "max": False,
+    "multiple_of": False,
+    "default": False,
+}
+SYMBOL_KEYS = {"min": False, "max": False, "multiple_of": False}
+WORK_KEYS = {"kind": True, "direction": True, "tile": True, "items": False, "fields": True}
+FIELD_KEYS = {"value": False, "min": False, "max": False}
+NUMERIC_KEYS = {
+    "accumulate": False,
+    "rounds_to": False,
+    "deterministic": False,
+    "nan": False,
+    "flags": False,
+}
+FLAG_KEYS = dict.fromkeys(CODEGEN_FLAGS, False)
+
+
+def read_param(name: str, block: Block) -> Param:
+    kind = block.word("type", ("int", "dtype"), "")
+    if kind == "dtype":
+        for key in ("min", "max", "multiple_of"):
+            block.refuse(key, "it is a dtype")
+    choices = tuple(
+        value
+        for node in block.words("in", "values")
+        if (value := _value(block, node, kind)) is not None
+    )
+    if "in" in block and not block.items("in", "values"):
+        block.wrong(block.nodes["in"], "a list with a value", block.named("in"))
+    least = block.integer("min", -LARGEST, -LARGEST) if "min" in block and kind != "dtype" else None
+    most = block.integer("max", LARGEST, -LARGEST) if "max" in block and kind != "dtype" else None
+    step = (
+        block.integer("multiple_of", 1, 1) if "multiple_of" in block and kind != "dtype" else None
+    )
+    node = block.scalar("default", "a value")
+    default = _value(block, node, kind) if node else None
+    param = Param(name, kind, choices, least, most, step, default, block.span)
+    if node is not None and default is not None and (reason := refused(param, default)):
+        block.findings.add(
+            "PL0017",
+            f"{block.named('default')} is not a value it allows",
+            node.span,
+            expected=reason,
+            found=str(default),
+        )
+    return param
+
+
+def _value(block: Block, node: Scalar, kind: str) -> int | str | None:
+    if kind == "int":
+        value = block.number(node, f"a value of {block.what}", -1, -LARGEST)
+        return value if node.text == str(value) else None
+    if kind == "dtype" and node.text not in DTYPES:
+        block.findings.add(
+            "PL0009",
+            f"a value of {block.what} cannot be `{node.text}`",
+            node.span,
+            expected="one of " + ", ".join(DTYPES),
+            found=node.text,
+            helps=did_you_mean(node.text, DTYPES),
+        )
+        return None
+    return node.text
+
+
+def refused(param: Param, value: int | str) -> str:
+    """What the parameter allows, where that is not `value`; else ""."""
+    if param.choices and value not in param.choices:
+        return "one of " + ", ".join(map(str, param.choices))
+    if isinstance(value, str):
+        return ""
+    if param.minimum is not None and value < param.minimum:
+        return f"at least {param.minimum}"
+    if param.maximum is not None and value > param.maximum:
+        return f"at most {param.maximum}"
+    if param.multiple_of is not None and value % param.multiple_of:
+        return f"a multiple of {param.multiple_of}"
+    return ""
+
+
+def read_symbol(name: str, block: Block) -> Symbol:
+    least = block.integer("min", 0, 0)
+    most = block.integer("max", LARGEST, 0)
+    if most < least:
+        block.findings.add(
+            "PL0017",
+            f"{block.what} has no value",
+            block.places["max"],
+            expected="min <= max",
+            found=f"min {least}, max {most}",
+        )
+    return Symbol(name, least, most, block.integer("multiple_of", 1, 1), block.span)
+
+
+def read_work(top: Block) -> Work | None:
+    block = top.block("work", WORK_KEYS)
+    if block is None:
+        return None
+    direction = block.word("direction", DIRECTIONS, "")
+    if direction == "in":
+        block.refuse("items", "it takes work items; the schedule says how many there are")
+    elif direction == "out":
+        block.require("items", "a schedule says how many work items there are")
+    fields = []
+    for name, inner in block.blocks("fields", FIELD_KEYS, "work field"):
+        if direction == "in":
+            inner.refuse("value", "the schedule computes it")
+        fields.append(
+            WorkField(
+                name,
+                inner.expr("value", LAUNCH_TIME),
+                inner.expr("min", LAUNCH_TIME) or Expr("0"),
+                inner.expr("max", LAUNCH_TIME),
+                inner.span,
+            )
+        )
+    kind = block.scalar("kind", "a word")
+    if kind is not None and (reason := problem_with(kind.text)):
+        top.findings.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
+    return Work(
+        kind.text if kind else "",
+        direction,
+        block.exprs("tile", COMPILE_TIME),
+        tuple(fields),
+        block.expr("items", LAUNCH_TIME),
+        block.span,
+    )
+
+
+def read_numeric(top: Block) -> Numeric:
+    block = top.block("numeric", NUMERIC_KEYS)
+    if block is None:
+        return Numeric()
+    flags = block.block("flags", FLAG_KEYS)
+    return Numeric(
+        block.dtype("accumulate"),
+        block.dtype("rounds_to"),
+        block.flag("deterministic", True),
+        block.word("nan", NAN, "propagate"),
+        tuple((key, flags.flag(key, False)) for key in CODEGEN_FLAGS if key in flags)
+        if flags
+        else (),
+        block.span,
+    )

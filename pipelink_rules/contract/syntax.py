@@ -1,0 +1,144 @@
+"""Is a text an expression of the contract language?  text -> checked syntax tree.
+
+Python's parser makes the tree; then every part of it must be on the list below.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+
+FUNCTIONS = {"ceildiv": (2, 2), "min": (2, 16), "max": (2, 16), "sizeof": (1, 1)}  # arguments
+LONGEST = 2000  # characters of one expression
+MOST_NODES = 400
+DEEPEST = 60
+LARGEST = 2**63  # every value, intermediate ones too, stays below
+
+ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+COMPARISON: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_CHARACTERS = re.compile(r"[A-Za-z0-9_ \t()+\-*/%<>=!,]*")
+_BAD_NUMBER = re.compile(r"(?<![A-Za-z0-9_])[0-9]+[A-Za-z_][A-Za-z0-9_]*")
+_HINTS = {
+    "&&": "write `and`",
+    "||": "write `or`",
+    "**": "write the product out",
+    "^": "there are no bit operations",
+    "&": "there are no bit operations; `and` joins conditions",
+    "|": "there are no bit operations; `or` joins conditions",
+    "?": "write the two cases as `min`, `max` or a product with a comparison",
+    ".": "there are integers only",
+}
+
+
+class Refused(Exception):
+    """A reason and the columns of the text it is about."""
+
+    def __init__(self, reason: str, start: int = 0, end: int | None = None, hint: str = ""):
+        super().__init__(reason)
+        self.reason, self.start, self.end, self.hint = reason, start, end, hint
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> ast.expr:
+    """The tree of a text; raises Refused."""
+    if len(text) > LONGEST:
+        raise Refused(f"it has {len(text)} characters, more than {LONGEST}")
+    if not text.strip():
+        raise Refused("it is empty")
+    matched = _CHARACTERS.match(text)
+    end = matched.end() if matched else 0
+    for sign, hint in _HINTS.items():
+        if (at := text.find(sign)) >= 0:
+            raise Refused(f"`{sign}` is not part of the language", at, at + len(sign), hint)
+    if end < len(text):
+        raise Refused(f"`{text[end]}` is not part of the language", end, end + 1)
+    if bad := _BAD_NUMBER.search(text):
+        raise Refused(f"`{bad.group()}` is neither a number nor a name", bad.start(), bad.end())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as problem:
+        at = max((problem.offset or 1) - 1, 0)
+        raise Refused(_plain(problem.msg), at, at + 1) from None
+    except (ValueError, RecursionError, MemoryError):
+        raise Refused("it is nested too deeply") from None
+    _check(tree, 0, [0])
+    return tree
+
+
+def _plain(message: str) -> str:
+    """Python's reason without Python's suggestions."""
+    known = {"leading zeros": "numbers have no leading zeros", "was never closed": "an open `(`"}
+    for part, plain in known.items():
+        if part in message:
+            return plain
+    return message.split(".")[0] if message.startswith(("unmatched", "too many")) else "bad syntax"
+
+
+def _check(node: ast.AST, depth: int, count: list[int]) -> None:
+    count[0] += 1
+    if depth > DEEPEST or count[0] > MOST_NODES:
+        raise Refused("it is nested too deeply" if depth > DEEPEST else "it has too many parts")
+    place = (getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None))
+    children: list[ast.expr] = []
+    if isinstance(node, ast.Constant):
+        if type(node.value) is not int or node.value >= LARGEST:
+            reason = "this number is too large" if type(node.value) is int else "integers only"
+            raise Refused(reason, *place)
+    elif isinstance(node, ast.Name):
+        if node.id in FUNCTIONS:
+            raise Refused(f"`{node.id}` is a function: `{node.id}(...)`", *place)
+    elif isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.Div):
+            raise Refused(
+                "`/` is not part of the language", *place, "write `//` or `ceildiv(a, b)`"
+            )
+        if type(node.op) not in ARITHMETIC:
+            raise Refused("this operator is not part of the language", *place)
+        children = [node.left, node.right]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+        children = [node.operand]
+    elif isinstance(node, ast.BoolOp):
+        children = node.values
+    elif isinstance(node, ast.Compare):
+        if any(type(op) not in COMPARISON for op in node.ops):
+            raise Refused("this comparison is not part of the language", *place)
+        children = [node.left, *node.comparators]
+    elif isinstance(node, ast.Call):
+        children = _check_call(node, place)
+    else:
+        raise Refused("this is not part of the language", *place)
+    for child in children:
+        _check(child, depth + 1, count)
+
+
+def _check_call(node: ast.Call, place: tuple[int, int | None]) -> list[ast.expr]:
+    name = node.func.id if isinstance(node.func, ast.Name) else "this"
+    if name not in FUNCTIONS:
+        raise Refused(
+            f"there is no function `{name}`", *place, "functions: " + ", ".join(FUNCTIONS)
+        )
+    least, most = FUNCTIONS[name]
+    if node.keywords or not least <= len(node.args) <= most:
+        raise Refused(f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place)
+    if name == "sizeof" and not isinstance(node.args[0], ast.Name):
+        raise Refused("`sizeof` takes a dtype", *place)
+    return node.args
