@@ -67,4 +67,6 @@ def _registers(block: Block, mma: bool) -> Registers:
         )
     least = inner.expr("min", COMPILE_TIME) or least
     want = inner.expr("want", COMPILE_TIME) or least
-    return Registers(least, want, inner.expr("entry", COMPILE_TIME) or least, inner.span)
+    # Without wgmma any entry count compiles: setmaxnreg raises it before the role begins.
+    entry = inner.expr("entry", COMPILE_TIME) or Expr("24")
+    return Registers(least, want, entry, inner.span)
