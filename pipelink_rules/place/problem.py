@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pipelink_rules.collect.values import known
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.model.contract import Buffer
+from pipelink_rules.collect.values import number
 from pipelink_rules.model.placement import (
     BarrierNeed,
     PlacementProblem,
@@ -12,7 +10,7 @@ from pipelink_rules.model.placement import (
     SharedItem,
     StageVariable,
 )
-from pipelink_rules.model.program import HANDOVER, Channel, Instance, Program, ProgramRole
+from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
 
 PHASE = "work"  # every item lives as long as the kernel
 LIVE = 1  # phase mask of PHASE
@@ -26,9 +24,8 @@ def problem_of(program: Program) -> PlacementProblem:
     """The placement problem of a program.
 
     Channels are `channel.name`, buffers `instance.buffer`, named barriers `instance.barrier`,
-    roles `ProgramRole.name`.  Raises PL0076 for a buffer whose size is not known at link time.
+    roles `ProgramRole.name`.
     """
-    found: list[Diagnostic] = []
     channels = [
         SharedItem(item.name, item.stage_bytes, item.align, LIVE, item.name, item.span)
         for item in program.channels
@@ -36,7 +33,7 @@ def problem_of(program: Program) -> PlacementProblem:
     buffers = [
         SharedItem(
             f"{instance.name}.{buffer.name}",
-            _bytes(instance, buffer, found),
+            number(buffer.bytes),
             buffer.align,
             LIVE,
             span=buffer.span,
@@ -49,8 +46,6 @@ def problem_of(program: Program) -> PlacementProblem:
         for instance in program.instances
         for barrier in instance.variant.contract.named_barriers
     ]
-    if found:
-        raise PipelinkError(found)
     return PlacementProblem(
         name=program.name,
         target=program.target,
@@ -90,22 +85,3 @@ def _role(program: Program, role: ProgramRole) -> RoleNeed:
         role.entry,
         program.instance(role.members[0][0]).span,
     )
-
-
-def _bytes(instance: Instance, buffer: Buffer, found: list[Diagnostic]) -> int:
-    value = known(buffer.bytes)
-    if value is not None:
-        return value
-    name, place = f"{instance.name}.{buffer.name}", buffer.bytes.span or buffer.span
-    found.append(
-        Diagnostic(
-            "PL0076",
-            f"`bytes` of `{name}` is not known at link time",
-            (Label(place),) if place else (),
-            expected="an expression over parameters",
-            found=buffer.bytes.text,
-            helps=("make what it depends on a parameter",),
-            subject=name,
-        )
-    )
-    return 0

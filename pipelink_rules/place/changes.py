@@ -1,0 +1,139 @@
+"""What would make it fit?  The cheapest changes, each verified by placing again.
+
+A stage less costs 1, one CTA per SM less 2.  Proposals are counted up by cost and filtered by the
+bytes alive per phase before a solver sees them; what contains a change already found is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from pipelink_rules.model.placement import Placement, PlacementProblem
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place import warps
+from pipelink_rules.place.bounds import admits, rows
+from pipelink_rules.place.joint import solve
+from pipelink_rules.place.warps import UNIT
+
+OCCUPANCY_COST = 2
+TRIES = 20_000  # proposals looked at
+PLACINGS = 8  # proposals placed
+
+
+def only_shared(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but shared memory."""
+    return replace(problem, roles=(), barriers=())
+
+
+def only_launch(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but warps and registers."""
+    return replace(only_named(problem), roles=problem.roles, barriers=())
+
+
+def only_named(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but named barriers."""
+    return replace(
+        problem, items=(), stages=(), mbarriers_per_stage=(), mbarriers_fixed=0, roles=()
+    )
+
+
+def _fits(problem: PlacementProblem, rlimit: int) -> bool:
+    return bool(warps.shapes(problem)) and isinstance(solve(problem, None, rlimit), Placement)
+
+
+def shared_changes(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
+    """Up to `want` smallest sets of changes that make shared memory fit, the cheapest first."""
+    problem = only_shared(problem)
+    form, target = rows(problem), TARGETS[problem.target]
+    minimum = {stage.name: stage.minimum for stage in problem.stages}
+    found: list[tuple[int, ...]] = []
+    words: list[str] = []
+    placings = 0
+    for tries, proposal in enumerate(_proposals(problem)):
+        if tries == TRIES or len(words) == want or placings == PLACINGS:
+            break
+        if any(all(a <= b for a, b in zip(old, proposal, strict=True)) for old in found):
+            continue
+        fewer, *lower = proposal
+        counts = {name: minimum[name] - by for name, by in zip(sorted(minimum), lower, strict=True)}
+        occupancy = problem.occupancy - fewer
+        if not admits(form, counts, target.shared_limit(occupancy)):
+            continue
+        placings += 1
+        changed = replace(
+            problem,
+            occupancy=occupancy,
+            stages=tuple(replace(s, minimum=counts[s.name]) for s in problem.stages),
+        )
+        if _fits(changed, rlimit):
+            found.append(proposal)
+            words.append(_words(problem, occupancy, counts))
+    return tuple(words)
+
+
+def _proposals(problem: PlacementProblem) -> Iterator[tuple[int, ...]]:
+    """(CTAs per SM less, stages less per channel by name), by rising cost."""
+    room = [stage.minimum - 1 for stage in sorted(problem.stages, key=lambda stage: stage.name)]
+    most = OCCUPANCY_COST * (problem.occupancy - 1) + sum(room)
+    for cost in range(1, most + 1):
+        for fewer in range(min(problem.occupancy - 1, cost // OCCUPANCY_COST) + 1):
+            for lower in _splits(cost - OCCUPANCY_COST * fewer, room):
+                yield (fewer, *lower)
+
+
+def _splits(total: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    if not room:
+        if total == 0:
+            yield ()
+        return
+    for first in range(min(total, room[0]), -1, -1):
+        for rest in _splits(total - first, room[1:]):
+            yield (first, *rest)
+
+
+def _words(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int]) -> str:
+    parts = []
+    if occupancy != problem.occupancy:
+        parts.append(_fewer(problem, occupancy))
+    for stage in sorted(problem.stages, key=lambda stage: stage.name):
+        if counts[stage.name] != stage.minimum:
+            parts.append(
+                f"lower the minimum of `{stage.name}` from {stage.minimum} "
+                f"to {_count(counts[stage.name], 'stage')}"
+            )
+    return " and ".join(parts) + ": then it fits"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _fewer(problem: PlacementProblem, occupancy: int) -> str:
+    return f"place {_count(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
+
+
+def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
+    """Fewer CTAs per SM, or one role that needs fewer registers, where that makes roles fit."""
+    problem = only_launch(problem)
+    target = TARGETS[problem.target]
+    words = []
+    for occupancy in range(problem.occupancy - 1, 0, -1):
+        if _fits(replace(problem, occupancy=occupancy), rlimit):
+            words.append(f"{_fewer(problem, occupancy)}: then it fits")
+            break
+    for role in sorted(problem.roles, key=lambda role: (-role.minimum, role.name)):
+        for minimum in range(warps.least(role, target) - UNIT, target.setmaxnreg_minimum - 1, -UNIT):
+            smaller = replace(role, minimum=minimum, want=minimum)
+            others = tuple(r for r in problem.roles if r.name != role.name)
+            changed = replace(problem, roles=(*others, smaller))
+            if warps.shapes(changed):
+                if _fits(changed, rlimit):
+                    words.append(
+                        f"let `{role.name}` need at most {minimum} registers instead of "
+                        f"{role.minimum} (a smaller tile or fragment): then it fits"
+                    )
+                break
+        if len(words) == 3:
+            break
+    return tuple(words)

@@ -1,0 +1,153 @@
+"""A layout and stage counts without a solver: the hint that makes the solver fast.
+
+Nothing here decides anything: what does not fit greedily may still fit.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pipelink_rules.model.placement import PlacementProblem, StageVariable
+from pipelink_rules.place.bounds import admits, bound, rows
+from pipelink_rules.place.sizes import Rectangle, minimum_stages, rectangles, round_up
+
+Key = Callable[[Rectangle], tuple[int | str, ...]]
+
+
+def canonical_order(rectangle: Rectangle) -> tuple[int | str, ...]:
+    """The order in which offsets are made as small as possible: big alignments first."""
+    return (-rectangle.align, -rectangle.bytes, -rectangle.span, rectangle.name)
+
+
+ORDERS: tuple[Key, ...] = (
+    canonical_order,
+    lambda r: (-r.align, -r.span, -r.bytes, r.name),
+    lambda r: (-r.align, -r.span * r.bytes, r.name),
+    lambda r: (r.phases & -r.phases, -r.bytes, r.name),
+)
+
+
+def first_fit(
+    order: Iterable[Rectangle], fixed: Mapping[str, int] | None = None, best: bool = False
+) -> tuple[dict[str, int], int]:
+    """Each rectangle in turn at its lowest free offset (or in the tightest hole); (offsets, height).
+
+    Rectangles named in `fixed` lie where that says, before all others.
+    """
+    items = list(order)
+    fixed = fixed or {}
+    offsets = {item.name: fixed[item.name] for item in items if item.name in fixed}
+    taken = sorted(
+        (offsets[item.name], offsets[item.name] + item.bytes, item.phases)
+        for item in items
+        if item.name in offsets
+    )
+    for item in items:
+        if item.name in offsets:
+            continue
+        start = _slot(item, taken, best)
+        offsets[item.name] = start
+        bisect.insort(taken, (start, start + item.bytes, item.phases))
+    return offsets, max((end for _, end, _ in taken), default=0)
+
+
+def _slot(item: Rectangle, taken: Sequence[tuple[int, int, int]], best: bool) -> int:
+    top, chosen, slack = 0, None, None
+    for low, high, phases in taken:
+        if not phases & item.phases:
+            continue
+        start = round_up(top, item.align)
+        if start + item.bytes <= low:
+            if not best:
+                return start
+            if slack is None or low - top - item.bytes < slack:
+                chosen, slack = start, low - top - item.bytes
+        top = max(top, high)
+    return round_up(top, item.align) if chosen is None else chosen
+
+
+def layout(items: Sequence[Rectangle], limit: int, rounds: int = 40) -> tuple[dict[str, int], int]:
+    """The lowest layout found: several orders, then what ends at the top moves to the front.
+
+    Stops at the first layout within `limit` in canonical order, else at the lower bound.
+    """
+    floor, _ = bound(items)
+    found = first_fit(sorted(items, key=canonical_order))
+    if found[1] <= limit:
+        return found
+    for key in ORDERS:
+        for tightest in (False, True):
+            attempt = first_fit(sorted(items, key=key), best=tightest)
+            if attempt[1] < found[1]:
+                found = attempt
+            if found[1] <= max(floor, limit):
+                return found
+    return _squeaky(items, limit, rounds, found)
+
+
+def _squeaky(
+    items: Sequence[Rectangle], limit: int, rounds: int, found: tuple[dict[str, int], int]
+) -> tuple[dict[str, int], int]:
+    by_name = {item.name: item for item in items}
+    for key in ORDERS[:3]:
+        ranked = sorted(items, key=key)
+        rank = {item.name: 1000 * place for place, item in enumerate(ranked)}
+        for _ in range(rounds):
+            ranked = sorted(items, key=lambda item: (rank[item.name], item.name))
+            offsets, height = first_fit(ranked)
+            if height < found[1]:
+                found = (offsets, height)
+            if height <= limit:
+                return found
+            for name, start in offsets.items():
+                if (start + by_name[name].bytes) * 50 > height * 49:
+                    rank[name] = rank[name] * 3 // 5 - 1000
+    return found
+
+
+def stage_classes(problem: PlacementProblem) -> list[list[StageVariable]]:
+    """Stage variables by priority, inside a class by name."""
+    classes: dict[int, list[StageVariable]] = {}
+    for stage in sorted(problem.stages, key=lambda stage: stage.name):
+        classes.setdefault(stage.priority, []).append(stage)
+    return [classes[priority] for priority in sorted(classes)]
+
+
+def suggest_stages(problem: PlacementProblem, limit: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Stage counts raised while a greedy layout exists, and that layout; the start of the search."""
+    form = rows(problem)
+    stages = minimum_stages(problem)
+    offsets, height = layout(rectangles(problem, stages), limit)
+    if height > limit:
+        return stages, offsets
+
+    def accept(raised: dict[str, int]) -> bool:
+        nonlocal stages, offsets
+        if raised == stages or not admits(form, raised, limit):
+            return False
+        attempt, top = layout(rectangles(problem, raised), limit)
+        if top > limit:
+            return False
+        stages, offsets = raised, attempt
+        return True
+
+    for group in stage_classes(problem):
+        for level in range(max(s.maximum for s in group), min(s.minimum for s in group), -1):
+            lifted = {s.name: max(s.minimum, min(level, s.maximum)) for s in group}
+            if accept({**stages, **lifted}):
+                break
+        cost = _bytes_per_stage(problem)
+        for stage in sorted(group, key=lambda s: (cost.get(s.name, 0), s.name)):
+            for level in range(stage.maximum, stages[stage.name], -1):
+                if accept({**stages, stage.name: level}):
+                    break
+    return stages, offsets
+
+
+def _bytes_per_stage(problem: PlacementProblem) -> dict[str, int]:
+    cost: dict[str, int] = {}
+    for item in problem.items:
+        if item.channel:
+            cost[item.channel] = cost.get(item.channel, 0) + item.bytes
+    return cost

@@ -1,0 +1,261 @@
+"""Which of all solutions is the placement?  The lexicographic objective, by repeated questions.
+
+In this order: stages (per priority class the smallest count, then their sum, then by name),
+registers (the least useful count, then their sum, then by role), even spread of single-warp
+roles, few moved bytes, then the smallest warps, ids and offsets in canonical order.  Each step is
+a few questions to the solver, and its answer is required from then on; so what comes out is
+unique by definition, not a matter of the solver's mood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelink_rules.model.placement import PlacementProblem, StageVariable
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place import warps
+from pipelink_rules.place.bounds import Row, admits
+from pipelink_rules.place.encode import Encoding
+from pipelink_rules.place.greedy import canonical_order, first_fit, stage_classes
+from pipelink_rules.place.sizes import Rectangle, minimum_stages
+from pipelink_rules.place.solver import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
+from pipelink_rules.place.warps import UNIT
+
+Floor = Callable[[str, Mapping[str, int]], int]  # (variable, those settled) -> no less than this
+
+
+@dataclass
+class Search:
+    """A session with a solution in hand; `unproved` collects the steps the budget cut short."""
+
+    session: Session
+    values: dict[str, int]
+    unproved: list[str]
+
+    def ask(self, step: str, conditions: Sequence[Bound]) -> bool:
+        """Is there a solution with these as well?  If so it is the one in hand from now on."""
+        verdict = self.session.check(conditions)
+        if verdict == SAT:
+            self.values = dict(self.session.values)
+            self.session.hint(self.values)
+            return True
+        if verdict == UNKNOWN and step and step not in self.unproved:
+            self.unproved.append(step)
+        return False
+
+    def highest(
+        self, step: str, low: int, high: int, conditions: Callable[[int], list[Bound]]
+    ) -> int:
+        """The largest level in low..high whose conditions hold; they are required from then on.
+
+        `low` must be known to hold.  The next level is asked first, since the hints are usually
+        optimal already, then the top; a search by halves is the exception.
+        """
+        probes = [low + 1, high]
+        while low < high:
+            probe = probes.pop(0) if probes else (low + high + 1) // 2
+            if probe <= low:
+                continue
+            if self.ask(step, conditions(probe)):
+                low = probe
+            else:
+                high = probe - 1
+        self.session.require(conditions(low))
+        return low
+
+    def total(self, variables: Mapping[str, int]) -> int:
+        """The weighted sum of variables in the solution in hand."""
+        return sum(factor * self.values[name] for name, factor in variables.items())
+
+    def maximise(self, step: str, weights: Mapping[str, int], ceiling: int) -> int:
+        """The largest weighted sum, required from then on."""
+        terms = tuple(weights.items())
+        return self.highest(
+            step, self.total(weights), ceiling, lambda level: [Bound(terms, ">=", level)]
+        )
+
+    def settle(self, step: str, variables: Sequence[str], floor: Floor) -> None:
+        """Makes each variable in turn as small as possible.
+
+        `floor` gives the lowest conceivable value beside those settled before.  Where all floors
+        hold together (the usual case) one question is enough.
+        """
+        lowest: dict[str, int] = {}
+        for name in variables:
+            lowest[name] = floor(name, lowest)
+        wanted = [equal(name, value) for name, value in lowest.items()]
+        if not wanted or self.ask("", wanted):
+            self.session.require(wanted)
+            return
+        settled: dict[str, int] = {}
+        for name in variables:
+            low, high = floor(name, settled), self.values[name]
+            probe = low
+            while low < high:
+                if self.ask(step, [at_most(name, probe)]):
+                    high = self.values[name]
+                else:
+                    low = probe + 1
+                probe = (low + high) // 2
+            settled[name] = high
+            self.session.require([equal(name, high)])
+
+
+def raise_stages(
+    search: Search, encoding: Encoding, problem: PlacementProblem, form: Sequence[Row], limit: int
+) -> None:
+    """Settles every stage count, class by class."""
+    counts = minimum_stages(problem)
+    for group in stage_classes(problem):
+        if len(group) > 1:
+            _raise_together(search, encoding, group, counts, form, limit)
+            tops = {s.name: _ceiling(s, counts, form, limit) for s in group}
+            weights = {encoding.stages[s.name]: 1 for s in group}
+            search.maximise("stages", weights, sum(tops.values()))
+        for stage in group:
+            variable = encoding.stages[stage.name]
+            top = _ceiling(stage, counts, form, limit)
+            counts[stage.name] = search.maximise("stages", {variable: 1}, top)
+
+
+def _raise_together(
+    search: Search,
+    encoding: Encoding,
+    group: Sequence[StageVariable],
+    counts: dict[str, int],
+    form: Sequence[Row],
+    limit: int,
+) -> None:
+    def lifted(level: int) -> dict[str, int]:
+        return {s.name: max(s.minimum, min(level, s.maximum)) for s in group}
+
+    held = [s for s in group if search.values[encoding.stages[s.name]] < s.maximum]
+    low = min((search.values[encoding.stages[s.name]] for s in held), default=0)
+    high = max(s.maximum for s in group)
+    low = high if not held else low
+    while high > low and not admits(form, {**counts, **lifted(high)}, limit):
+        high -= 1
+    level = search.highest(
+        "stages",
+        low,
+        high,
+        lambda level: [at_least(encoding.stages[n], count) for n, count in lifted(level).items()],
+    )
+    counts.update(lifted(level))
+
+
+def _ceiling(
+    stage: StageVariable, counts: Mapping[str, int], form: Sequence[Row], limit: int
+) -> int:
+    """The most stages that the live bytes admit with all others where they are known to be."""
+    top = stage.maximum
+    while top > stage.minimum and not admits(form, {**counts, stage.name: top}, limit):
+        top -= 1
+    return top
+
+
+def share_registers(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
+    """Settles the registers of every role and warpgroup."""
+    if not encoding.useful:
+        return
+    target = TARGETS[problem.target]
+    wanted = {role.name: warps.wanted(role, target) // UNIT for role in problem.roles}
+    top = max(wanted.values())
+    held = [
+        search.values[variable]
+        for name, variable in encoding.useful.items()
+        if search.values[variable] < wanted[name]
+    ]
+    search.highest(
+        "registers",
+        min(held, default=top),
+        top,
+        lambda level: [
+            at_least(variable, min(level, wanted[name]))
+            for name, variable in encoding.useful.items()
+        ],
+    )
+    roles = {role.name: role for role in problem.roles}
+    weights = {variable: roles[name].warps for name, variable in encoding.useful.items()}
+    ceiling = sum(roles[name].warps * wanted[name] for name in encoding.useful)
+    search.maximise("registers", weights, ceiling)
+    for name, variable in sorted(encoding.useful.items()):
+        search.maximise("registers", {variable: 1}, wanted[name])
+
+
+def spread_evenly(search: Search, encoding: Encoding) -> None:
+    """Single-warp roles on different schedulers where that costs nothing above."""
+    if encoding.spread and search.ask("", [at_least(encoding.spread, 1)]):
+        search.session.require([at_least(encoding.spread, 1)])
+
+
+def settle_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
+    """Settles the first warp of every role, in the order of `warps.order`."""
+    ordered = warps.order(problem)
+    roles = {encoding.starts[role.name]: role for role in ordered}
+
+    def floor(variable: str, settled: Mapping[str, int]) -> int:
+        role = roles[variable]
+        taken = {
+            warp
+            for other, start in settled.items()
+            for warp in range(start, start + roles[other].warps)
+        }
+        start = 0
+        while any(warp in taken for warp in range(start, start + role.warps)) or (
+            role.warpgroup and start % warps.GROUP
+        ):
+            start += 1
+        return start
+
+    search.settle("warps", [encoding.starts[role.name] for role in ordered], floor)
+    if warps.POOL_EQUALITY:  # else registers follow from what is useful: they have one value
+        search.settle("registers", encoding.groups, lambda name, settled: 0)
+
+
+def settle_ids(
+    search: Search,
+    encoding: Encoding,
+    problem: PlacementProblem,
+    allowed: Sequence[int],
+    kept: Mapping[str, int],
+) -> None:
+    """Settles the id of every named barrier: earliest phase first, the lowest free id."""
+    phases = {encoding.named[barrier.name]: barrier.phases for barrier in problem.barriers}
+    names = {variable: name for name, variable in encoding.named.items()}
+    fixed = {encoding.named[name]: number for name, number in kept.items()}
+
+    def floor(variable: str, settled: Mapping[str, int]) -> int:
+        if variable in fixed:
+            return fixed[variable]
+        taken = {
+            number
+            for other, number in {**fixed, **settled}.items()
+            if phases[other] & phases[variable]
+        }
+        return min((number for number in allowed if number not in taken), default=max(allowed))
+
+    search.settle(
+        "ids",
+        sorted(phases, key=lambda v: (phases[v] & -phases[v], names[v])),
+        floor,
+    )
+
+
+def settle_offsets(
+    search: Search, encoding: Encoding, sizes: Sequence[Rectangle], kept: Mapping[str, int]
+) -> None:
+    """Settles every offset: the lowest that still extends to a full layout, in canonical order."""
+    ordered = sorted(sizes, key=canonical_order)
+    items = {encoding.offsets[item.name][0]: item for item in ordered}
+
+    def floor(variable: str, settled: Mapping[str, int]) -> int:
+        item = items[variable]
+        fixed = {**kept, **{items[v].name: n * items[v].align for v, n in settled.items()}}
+        if item.name in kept:
+            return kept[item.name] // item.align
+        neighbours = [other for other in ordered if other.name in fixed]
+        return first_fit([*neighbours, item], fixed)[0][item.name] // item.align
+
+    search.settle("offsets", list(items), floor)

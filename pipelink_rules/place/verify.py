@@ -1,0 +1,227 @@
+"""Is a placement right?  Read back without z3 and without the planner, whatever produced it.
+
+Overlaps are found per phase: sort what lives there by offset and compare neighbours, which is
+linear in the number of (item, phase) pairs but for the sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.model.placement import (
+    BARRIER_TABLE,
+    Placement,
+    PlacementProblem,
+    entry_registers,
+)
+from pipelink_rules.model.target import TARGETS
+
+MBARRIER_BYTES = 8
+TABLE_ALIGN = 16
+FIXED = "fixed"
+
+
+def verify(problem: PlacementProblem, placement: Placement) -> list[str]:
+    """Every fault in words; an empty list means that the placement solves the problem.
+
+    What is checked is what the hardware and the contracts ask for, never what is best: stage
+    counts in range, items aligned, inside the limit and apart, the mbarrier table, ids, warps,
+    entry registers and setmaxnreg values.
+    """
+    if problem.target not in TARGETS:
+        return [f"unknown target {problem.target}"]
+    asked = (problem.name, problem.target, problem.occupancy)
+    answered = (placement.name, placement.target, placement.occupancy)
+    if asked != answered:
+        return [f"the placement is of {answered}, the problem is {asked}"]
+    faults = [*_stages(problem, placement)]
+    if not faults:  # sizes depend on them
+        faults += _shared(problem, placement)
+    return [
+        *faults,
+        *_named(problem, placement),
+        *_warps(problem, placement),
+        *_registers(problem, placement),
+    ]
+
+
+def _same_names(what: str, asked: list[str], given: list[str]) -> Iterator[str]:
+    for name in sorted(set(asked) - set(given)):
+        yield f"{what} {name}: not placed"
+    for name in sorted(set(given) - set(asked)):
+        yield f"{what} {name}: placed but not asked for"
+    for name in sorted({name for name in given if given.count(name) > 1}):
+        yield f"{what} {name}: placed twice"
+
+
+def _stages(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
+    yield from _same_names(
+        "channel", [s.name for s in problem.stages], [name for name, _ in placement.stages]
+    )
+    counts = dict(placement.stages)
+    for stage in problem.stages:
+        count = counts.get(stage.name, stage.minimum)
+        if not stage.minimum <= count <= stage.maximum:
+            yield f"channel {stage.name}: {count} stages, not {stage.minimum}..{stage.maximum}"
+
+
+def _shared(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
+    counts, offsets = dict(placement.stages), dict(placement.offsets)
+    everywhere = (1 << max(1, len(problem.phases))) - 1
+    boxes = [
+        (i.name, i.bytes * (counts[i.channel] if i.channel else 1), i.align, i.phases)
+        for i in problem.items
+    ]
+    barriers = problem.mbarriers_fixed
+    barriers += sum(count * counts[name] for name, count in problem.mbarriers_per_stage)
+    if barriers:
+        boxes.append((BARRIER_TABLE, MBARRIER_BYTES * barriers, TABLE_ALIGN, everywhere))
+    yield from _same_names(
+        "item", [name for name, *_ in boxes], [name for name, _ in placement.offsets]
+    )
+    limit = TARGETS[problem.target].shared_limit(problem.occupancy)
+    if placement.shared_bytes > limit:
+        yield f"shared memory: {placement.shared_bytes} bytes, limit {limit}"
+    living: dict[int, list[tuple[int, int, str]]] = {}
+    for name, size, align, phases in boxes:
+        start = offsets.get(name)
+        if start is None:
+            continue
+        if start < 0 or start % align:
+            yield f"item {name}: offset {start} breaks its alignment {align}"
+        if start + size > placement.shared_bytes:
+            yield f"item {name}: ends at {start + size}, past {placement.shared_bytes}"
+        for phase in range(phases.bit_length()):
+            if phases >> phase & 1:
+                living.setdefault(phase, []).append((start, start + size, name))
+    yield from _overlaps(living)
+    bound = max((sum(hi - lo for lo, hi, _ in row) for row in living.values()), default=0)
+    if bound != placement.bound_bytes:
+        yield f"bound: {placement.bound_bytes} bytes stated, {bound} alive in the fullest phase"
+    yield from _table(problem, placement, MBARRIER_BYTES * barriers)
+
+
+def _overlaps(living: dict[int, list[tuple[int, int, str]]]) -> Iterator[str]:
+    for phase, row in sorted(living.items()):
+        row.sort()
+        top, owner = 0, ""
+        for low, high, name in row:
+            if low < top:
+                yield f"phase {phase}: item {name} overlaps item {owner}"
+            if high > top:
+                top, owner = high, name
+
+
+def _table(problem: PlacementProblem, placement: Placement, size: int) -> Iterator[str]:
+    """The parts of the mbarrier table tile it."""
+    counts = dict(placement.stages)
+    asked = {name: MBARRIER_BYTES * n * counts[name] for name, n in problem.mbarriers_per_stage}
+    if problem.mbarriers_fixed:
+        asked[FIXED] = MBARRIER_BYTES * problem.mbarriers_fixed
+    yield from _same_names("mbarriers of", list(asked), [name for name, _ in placement.barriers])
+    start = dict(placement.offsets).get(BARRIER_TABLE, 0)
+    end = start + size
+    for low, name in sorted((low, name) for name, low in placement.barriers):
+        if low != start:
+            yield f"mbarriers of {name}: at {low}, expected at {start}"
+        start = low + asked.get(name, 0)
+    if start != end and placement.barriers:
+        yield f"the mbarrier table ends at {end}, its last part at {start}"
+
+
+def _named(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
+    yield from _same_names(
+        "named barrier", [b.name for b in problem.barriers], [name for name, _ in placement.named]
+    )
+    given = dict(placement.named)
+    owners: dict[tuple[int, int], str] = {}
+    for need in sorted(problem.barriers, key=lambda need: need.name):
+        number = given.get(need.name)
+        if number is None:
+            continue
+        if not 0 <= number < TARGETS[problem.target].named_barriers:
+            yield f"named barrier {need.name}: there is no id {number}"
+        if number in problem.reserved_barriers:
+            yield f"named barrier {need.name}: id {number} is reserved"
+        for phase in range(need.phases.bit_length()):
+            if need.phases >> phase & 1:
+                other = owners.setdefault((phase, number), need.name)
+                if other != need.name:
+                    yield f"phase {phase}: id {number} belongs to {other} and {need.name}"
+
+
+def _warps(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
+    yield from _same_names(
+        "role", [r.name for r in problem.roles], [name for name, _ in placement.warps]
+    )
+    target, total = TARGETS[problem.target], placement.threads // 32
+    if placement.threads % (128 if placement.setmaxnreg else 32):
+        yield f"{placement.threads} threads: not whole {'warpgroups' if placement.setmaxnreg else 'warps'}"
+    if total > target.warps_cta or total * problem.occupancy > target.warps_sm:
+        yield f"{total} warps x {problem.occupancy} CTAs: more than the SM holds"
+    starts = dict(placement.warps)
+    taken: dict[int, str] = {}
+    for role in sorted(problem.roles, key=lambda role: role.name):
+        if role.name not in starts:
+            continue
+        start = starts[role.name]
+        if start < 0 or start + role.warps > total:
+            yield f"role {role.name}: warps {start}..{start + role.warps - 1} of {total}"
+        if role.warpgroup and (start % 4 or role.warps % 4):
+            yield f"role {role.name}: warps {start}..{start + role.warps - 1} are no warpgroups"
+        for warp in range(start, start + role.warps):
+            other = taken.setdefault(warp, role.name)
+            if other != role.name:
+                yield f"warp {warp}: belongs to {other} and {role.name}"
+
+
+def _registers(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
+    target, total = TARGETS[problem.target], placement.threads // 32
+    entry = entry_registers(target, max(1, total), problem.occupancy)
+    if placement.entry_registers != entry:
+        yield f"entry registers: {placement.entry_registers} stated, {entry} by the launch"
+    if placement.setmaxnreg and not target.setmaxnreg:
+        yield f"{target.name} has no setmaxnreg"
+    starts = dict(placement.warps)
+    given = {group.index: group.registers for group in placement.warpgroups}
+    if sorted(given) != list(range(-(-total // 4))):
+        yield f"warpgroups {sorted(given)} of {total} warps"
+        return
+    for role in problem.roles:
+        if role.entry > entry:
+            yield f"role {role.name}: needs {role.entry} entry registers, the launch has {entry}"
+    for group in placement.warpgroups:
+        inside = [
+            role
+            for role in problem.roles
+            if role.name in starts
+            and starts[role.name] < 4 * group.index + 4
+            and 4 * group.index < starts[role.name] + role.warps
+        ]
+        if sorted(group.roles) != sorted(role.name for role in inside):
+            yield f"warpgroup {group.index}: lists {', '.join(group.roles) or 'no role'}"
+        for role in inside:
+            if role.minimum > group.registers:
+                yield (
+                    f"role {role.name}: needs {role.minimum} registers, "
+                    f"warpgroup {group.index} has {group.registers}"
+                )
+            if given.get(starts[role.name] // 4) != group.registers:
+                yield f"role {role.name}: its warpgroups have different register counts"
+    yield from _moved(problem, placement, entry)
+
+
+def _moved(problem: PlacementProblem, placement: Placement, entry: int) -> Iterator[str]:
+    target = TARGETS[problem.target]
+    if not placement.setmaxnreg:
+        for group in placement.warpgroups:
+            if group.registers != entry:
+                yield f"warpgroup {group.index}: {group.registers} registers, nothing moves them"
+        return
+    for group in placement.warpgroups:
+        low, high = target.setmaxnreg_minimum, target.setmaxnreg_maximum
+        if group.registers % 8 or not low <= group.registers <= high:
+            yield f"warpgroup {group.index}: {group.registers} is no setmaxnreg value"
+    used = sum(group.registers for group in placement.warpgroups)
+    if used > entry * len(placement.warpgroups):
+        yield f"registers: {used} x 128 handed out, {entry} x {placement.threads} brought"
