@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipelink_rules.collect.findings import Findings
-from pipelink_rules.collect.values import known
+from pipelink_rules.collect.values import number
 from pipelink_rules.contract.item import item_layout
-from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import DTYPES, Contract, Port
 from pipelink_rules.model.program import HANDOVER, RING, Channel, Connection, MegakernelSpec
-from pipelink_rules.model.source import Expr
 
 HANDOVER_STAGES = (1, 2)  # one to hide the copy behind, or two; more costs what rings need
 HANDOVER_ALIGN = 16  # bytes, one vector access of a thread
@@ -29,7 +27,7 @@ def channels_of(
     connections: list[Connection],
     findings: Findings,
 ) -> list[Channel]:
-    """The channels, sorted by name (PL0073, PL0076)."""
+    """The channels, sorted by name (PL0073)."""
     builder = _Channels(spec, contracts, findings)
     rings: dict[tuple[str, str], list[Connection]] = {}
     found = []
@@ -44,7 +42,7 @@ def channels_of(
 
 
 class _Channels:
-    """Builds channels; what is not known at link time becomes a finding and the value 1."""
+    """Builds channels and answers requests for stages."""
 
     def __init__(self, spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings):
         self.spec, self.contracts, self.findings = spec, contracts, findings
@@ -52,8 +50,8 @@ class _Channels:
 
     def ring(self, producer: tuple[str, str], joined: list[Connection]) -> Channel:
         name = ".".join(producer)
-        port = self.contracts[producer[0]].port(producer[1])
-        offsets, stage_bytes, align = self._item(name, port)
+        port = self._port(producer)
+        layout = item_layout(port)
         consumers = tuple(sorted(connection.consumer for connection in joined))
         minimum, maximum = self._stages(name, port.stages.minimum, port.stages.maximum, port)
         return Channel(
@@ -61,13 +59,13 @@ class _Channels:
             kind=RING,
             producer=producer,
             consumers=consumers,
-            stage_bytes=stage_bytes,
-            align=align,
+            stage_bytes=layout.stage_bytes,
+            align=layout.align,
             minimum=minimum,
             maximum=maximum,
-            full_arrivals=self._arrivals(producer),
-            empty_arrivals=sum(self._arrivals(consumer) for consumer in consumers),
-            member_offsets=offsets,
+            full_arrivals=number(port.arrivals),
+            empty_arrivals=sum(number(self._port(end).arrivals) for end in consumers),
+            member_offsets=layout.offsets,
             span=joined[0].span,
         )
 
@@ -76,10 +74,8 @@ class _Channels:
         contract = self.contracts[instance]
         port = contract.port(out)
         member = port.members[0]
-        columns = self._known(name, "shape", member.shape[-1])
-        warps = self._known(name, "warps", contract.role(port.role).warps)
-        shares = max(warps // WARPS_OF_SHARE, 1)
-        share_bytes = FRAGMENT_ROWS * columns * DTYPES.get(member.dtype, (4, ""))[0]
+        shares = number(contract.role(port.role).warps) // WARPS_OF_SHARE
+        share_bytes = FRAGMENT_ROWS * number(member.shape[-1]) * DTYPES[member.dtype][0]
         minimum, maximum = self._stages(name, *HANDOVER_STAGES, port)
         return Channel(
             name=f"{name}>{'.'.join(connection.consumer)}",
@@ -111,21 +107,8 @@ class _Channels:
                 subject=end,
             )
 
-    def _item(self, name: str, port: Port) -> tuple[tuple[tuple[str, int], ...], int, int]:
-        extents = [extent for member in port.members for extent in member.shape]
-        if all(known(extent) is not None for extent in extents):
-            try:
-                layout = item_layout(port)
-                return layout.offsets, layout.stage_bytes, layout.align
-            except (PipelinkError, KeyError):
-                pass  # a dtype or extent that the contract stage reports
-        for extent in extents:
-            self._known(name, "shape", extent)
-        return tuple((member.name, 0) for member in port.members), 1, HANDOVER_ALIGN
-
-    def _arrivals(self, end: tuple[str, str]) -> int:
-        port = self.contracts[end[0]].port(end[1])
-        return self._known(".".join(end), "arrivals", port.arrivals)
+    def _port(self, end: tuple[str, str]) -> Port:
+        return self.contracts[end[0]].port(end[1])
 
     def _stages(self, name: str, low: int, high: int, port: Port) -> tuple[int, int]:
         request = self.requests.get(name)
@@ -144,19 +127,3 @@ class _Channels:
             subject=name,
         )
         return low, high
-
-    def _known(self, name: str, clause: str, expr: Expr) -> int:
-        value = known(expr)
-        if value is not None:
-            return value
-        instance, _, port = name.partition(".")
-        self.findings.add(
-            "PL0076",
-            f"`{clause}` of `{name}` is not known at link time",
-            expr.span or self.contracts[instance].port(port).where(clause),
-            expected="an expression over parameters",
-            found=expr.text,
-            helps=("make what it depends on a parameter",),
-            subject=f"{name}: {clause}",
-        )
-        return 1

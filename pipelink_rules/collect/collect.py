@@ -26,7 +26,7 @@ def collect(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
     """The program of a megakernel for one target.
 
     variants: instance -> bound variant.  The same declaration gives the same program whatever the
-    order of `variants`.  Raises all findings of a pass at once (PL0044..PL0077).
+    order of `variants`.  Raises all findings of a pass at once (PL0044..PL0076).
     """
     findings = check_instances(spec)
     _check_target(target_name, spec, findings)
@@ -79,13 +79,13 @@ def _check_target(target_name: str, spec: MegakernelSpec, findings: Findings) ->
 def _instances(
     spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str, findings: Findings
 ) -> list[Instance]:
-    """The instances, sorted by name; PL0069 and PL0077."""
+    """The instances, sorted by name; PL0069 and PL0076."""
     found = []
     for item in sorted(spec.instances, key=lambda one: one.name):
         variant = variants.get(item.name)
         if variant is None:
             findings.add(
-                "PL0077",
+                "PL0076",
                 f"there is no interface for `{item.name}`",
                 (spec.where("instances", item.name), f"an instance of {item.label}"),
                 helps=(f"build {item.label} first",),

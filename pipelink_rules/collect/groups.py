@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.order import data_order
-from pipelink_rules.collect.values import known
+from pipelink_rules.collect.values import number
 from pipelink_rules.model.contract import Contract, Port, Role
 from pipelink_rules.model.program import FUSED, Connection
-from pipelink_rules.model.source import Expr
 
 Member = tuple[str, str]  # (instance, role)
 
@@ -68,23 +67,6 @@ class Roles:
         single = sum(instance == member[0] for instance, _ in self.of) == 1
         return member[0] if single else ".".join(member)
 
-    def number(self, member: Member, expr: Expr, clause: str) -> int:
-        """A clause that has to be known at link time, at least 1 (PL0076)."""
-        value = known(expr)
-        if value is not None:
-            return max(value, 1)
-        name = ".".join(member)
-        self.findings.add(
-            "PL0076",
-            f"`{clause}` of `{name}` is not known at link time",
-            expr.span or self.of[member].where(clause),
-            expected="an expression over parameters",
-            found=expr.text,
-            helps=("make what it depends on a parameter",),
-            subject=f"{name}: {clause}",
-        )
-        return 1
-
     def groups(self) -> list[Group]:
         """The roles by the warps they share (PL0070, PL0074)."""
         of: dict[Member, list[Member]] = {member: [member] for member in self.of}
@@ -101,13 +83,13 @@ class Roles:
             order, stuck = data_order(members, self.edges())
             if stuck:
                 self._cycle(stuck)
-            declared = self.number(order[0], self.of[order[0]].warps, "warps")
+            declared = number(self.of[order[0]].warps)
             found.append(Group(order, declared, declared))
         return found
 
     def _same_warps(self, connection: Connection, a: Member, b: Member) -> bool:
-        warps = [known(self.of[member].warps) for member in (a, b)]
-        if None in warps or warps[0] == warps[1]:
+        warps = [number(self.of[member].warps) for member in (a, b)]
+        if warps[0] == warps[1]:
             return True
         places = [
             (self.of[member].where("warps"), f"`{'.'.join(member)}` has {count} warps")

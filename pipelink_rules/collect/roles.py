@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.groups import Group, Member, Roles
 from pipelink_rules.collect.order import data_order
-from pipelink_rules.collect.values import ceil8, known
+from pipelink_rules.collect.values import ceil8, number
 from pipelink_rules.collect.warps import WARPGROUP, assign_warps
 from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, ProgramRole
@@ -21,7 +21,7 @@ def program_roles(
     connections: list[Connection],
     findings: Findings,
 ) -> list[ProgramRole]:
-    """The program roles, producers first (PL0070, PL0071, PL0072, PL0074, PL0076)."""
+    """The program roles, producers first (PL0070, PL0071, PL0072, PL0074)."""
     contracts = {name: variant.contract for name, variant in variants.items()}
     roles = Roles(contracts, connections, findings)
     groups = roles.groups()
@@ -70,7 +70,7 @@ def _waiting(roles: Roles, group: Group) -> list[int]:
         if connection.transfer != FUSED or a not in at or b not in at:
             continue
         shape = roles.contracts[a[0]].port(connection.producer[1]).members[0].shape
-        columns = known(shape[-1]) or 0
+        columns = number(shape[-1])
         for position in range(at[a] + 1, at[b]):
             held[position] += columns // 2
     return held
@@ -81,9 +81,9 @@ def _registers(
 ) -> tuple[int, int, int]:
     """(minimum, want, entry): measured where there is a measurement, else promised."""
     promised = roles.of[member].registers
-    minimum = roles.number(member, promised.minimum, "registers")
-    want = roles.number(member, promised.want, "registers")
-    entry = roles.number(member, promised.entry, "registers")
+    minimum = number(promised.minimum)
+    want = number(promised.want)
+    entry = number(promised.entry)
     measured = dict(variants[member[0]].measured).get(member[1])
     if measured is not None:
         minimum, entry = measured.registers, ceil8(measured.entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipelink_rules.collect.findings import Findings
-from pipelink_rules.collect.values import known
+from pipelink_rules.collect.values import number
 from pipelink_rules.collect.wiring import Link
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract
@@ -74,11 +74,11 @@ def _handover(
     """HANDOVER where both ends are warpgroup fragments, else FUSED after a finding."""
     for (instance, name), port in ((link.producer, link.source), (link.consumer, link.sink)):
         role = contracts[instance].role(port.role)
-        warps = known(role.warps)
+        warps = number(role.warps)
         reason = ""
         if port.fragment != FRAGMENT:
             reason = f"`{instance}.{name}` is a `{port.fragment}` fragment, not `{FRAGMENT}`"
-        elif warps is not None and warps % 4:
+        elif warps % 4:
             reason = f"`{instance}.{port.role}` has {warps} warps, no whole warpgroups"
         if reason:
             findings.add(

@@ -7,7 +7,7 @@ A group may run on fewer warps than its components declare where their warps are
 from __future__ import annotations
 
 from pipelink_rules.collect.groups import Group, Member, Roles
-from pipelink_rules.collect.values import known
+from pipelink_rules.collect.values import number
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.program import HANDOVER, MegakernelSpec
 
@@ -73,7 +73,7 @@ def _refuse(
         "PL0072",
         f"`{key}` cannot run on {warps} warps: {reason}",
         spec.where("warps", key),
-        (role.where("warps"), f"{known(role.warps)} warps, split: {role.split}"),
+        (role.where("warps"), f"{number(role.warps)} warps, split: {role.split}"),
         helps=("leave the request out",),
         subject=key,
     )

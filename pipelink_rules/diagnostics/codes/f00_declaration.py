@@ -126,7 +126,7 @@ CODES: tuple[Code, ...] = (
     Code(
         "PL0058",
         "binding-space",
-        "The launcher passes tensors and scalars differently; each section binds ports of its own space.",
+        "Tensors and scalars are passed differently; each section binds its own kind of port.",
         "",
         "collect",
     ),
@@ -244,13 +244,6 @@ CODES: tuple[Code, ...] = (
     ),
     Code(
         "PL0076",
-        "unknown-size",
-        "Sizes, counts and registers must be known when the megakernel is linked.",
-        "",
-        "collect",
-    ),
-    Code(
-        "PL0077",
         "missing-interface",
         "Collecting reads the sidecar of every component; this one has not been built.",
         "",
