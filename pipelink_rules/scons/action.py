@@ -1,0 +1,119 @@
+"""How does a step run as a SCons action?  Progress, findings without tracebacks, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import SCons.Errors
+import SCons.Node.FS
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.files.atomic import sha256
+from pipelink_rules.model.source import Span
+
+HEARTBEAT = 10.0  # seconds between signs of life of a long step
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one node does.  `run` gets the paths of all files the node depends on."""
+
+    mnemonic: str  # first word of the progress line: CudaCompile, Place, ...
+    subject: str
+    run: Callable[[tuple[str, ...]], None] = field(compare=False)
+    memory: int = 0  # bytes it may need
+
+
+def describe_step(target: list[Any], source: list[Any], env: Any) -> str:
+    """The progress line."""
+    step: Step = env["PIPELINK"].steps[str(target[0])]
+    return f"{step.mnemonic:<12} {step.subject}"
+
+
+def run_step(target: list[Any], source: list[Any], env: Any) -> None:
+    """Runs the step of a node.  On failure its targets are gone and its findings are on stderr."""
+    session = env["PIPELINK"]
+    step: Step = session.steps[str(target[0])]
+    names = [str(node) for node in target]
+    inputs = {
+        str(node): node
+        for node in target[0].all_children()
+        if isinstance(node, SCons.Node.FS.File)
+    }
+    # Asked before the step: the build system keeps the answer, so that a file that is edited
+    # meanwhile is not remembered with contents the step never saw.
+    before = {name: node.get_csig() for name, node in inputs.items()}
+    session.journal.begin(names)
+    try:
+        with session.budget.reserve(step.memory), _signs_of_life(step):
+            step.run(tuple(inputs))
+        _require_unchanged(before)
+        missing = [name for name in names if not os.path.exists(name)]
+        if missing:
+            raise RuntimeError(f"{step.mnemonic} did not write {missing[0]}")
+    except PipelinkError as problem:
+        _remove(names)
+        session.report(problem.diagnostics)
+        raise SCons.Errors.BuildError(
+            node=target[0], errstr=_summary(step, len(problem.diagnostics)), status=2, exitstatus=2
+        ) from None
+    except BaseException:
+        _remove(names)
+        raise
+
+
+def _summary(step: Step, findings: int) -> str:
+    plural = "error" if findings == 1 else "errors"
+    return f"{step.mnemonic} of {step.subject}: {findings} {plural}"
+
+
+def _remove(names: list[str]) -> None:
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _require_unchanged(before: dict[str, str]) -> None:
+    changed = [
+        name
+        for name, digest in before.items()
+        if not os.path.isfile(name) or sha256(name) != digest
+    ]
+    if changed:
+        raise PipelinkError(
+            Diagnostic(
+                "PL1304",
+                f"{name} changed while it was being used",
+                (Label(Span(name)),),
+                expected="inputs that stay as they are during a build",
+                found="other contents after the step than before it",
+                helps=("build again",),
+                subject=name,
+            )
+            for name in changed
+        )
+
+
+@contextmanager
+def _signs_of_life(step: Step) -> Iterator[None]:
+    """A line every few seconds, so that a long step is not taken for a hang."""
+    start, done = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not done.wait(HEARTBEAT):
+            seconds = time.monotonic() - start
+            print(f"{step.mnemonic:<12} {step.subject}: {seconds:.0f} s", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()

@@ -1,0 +1,196 @@
+"""All declarations are read: what is to be built?  Nodes, aliases, help; and the table at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import SCons.Errors
+import SCons.Script
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.scons.compile_commands import write_compile_commands
+from pipelink_rules.scons.graph import Graph
+from pipelink_rules.scons.megakernel import MegakernelNodes, megakernel_nodes
+from pipelink_rules.scons.options import help_text
+from pipelink_rules.scons.resolve import Resolved, Resolver
+from pipelink_rules.scons.session import BUILD, RuntimeRule, Session
+from pipelink_rules.steps import labels, paths
+from pipelink_rules.steps.labels import LIBRARY
+
+
+def finish(env: Any) -> None:
+    """Ends the SConstruct: `env.PipelinkFinish()`.  Findings of all declarations are shown at once."""
+    session: Session = env["PIPELINK"]
+    if session.finished:
+        return
+    session.finished = True
+    summaries = {
+        name: str(dict(rule.attributes).get("summary", ""))
+        for name, rule in session.megakernels.items()
+    }
+    env.Help(help_text(summaries), append=True, local_only=True)
+    if SCons.Script.GetOption("help"):
+        return
+    try:
+        _Finish(env, session).run()
+    except PipelinkError as problem:
+        session.attempt(problem)
+    _stop(session)
+
+
+def _stop(session: Session) -> None:
+    if not session.findings:
+        return
+    session.report(session.findings)
+    count = len(session.findings)
+    plural = "error" if count == 1 else "errors"
+    raise SCons.Errors.UserError(f"{count} {plural} in the declarations; nothing was built")
+
+
+class _Finish:
+    def __init__(self, env: Any, session: Session):
+        self.env, self.session = env, session
+        self.resolver = Resolver(env, session)
+
+    def run(self) -> None:
+        session = self.session
+        resolved = {}
+        for name, rule in sorted(session.megakernels.items()):
+            try:
+                resolved[name] = self.resolver.resolve(rule)
+            except PipelinkError as problem:
+                session.attempt(problem)
+        _stop(session)
+        cleaning = bool(SCons.Script.GetOption("clean"))
+        fingerprint = session.toolkit.fingerprint if resolved and not cleaning else ""
+        graph = Graph(self.env, session, self.resolver.component, fingerprint)
+        aliases = [alias for item in resolved.values() for alias in self._megakernel(graph, item)]
+        self._archs_exist(aliases)
+        _stop(session)
+        self.env.Alias("megakernels", aliases)
+        self.env.Default(aliases)
+        if not session.quiet:
+            write_compile_commands(session, graph, resolved, self.resolver)
+
+    def _megakernel(self, graph: Graph, item: Resolved) -> list[Any]:
+        """The alias of a megakernel with everything it builds."""
+        spec, session = item.spec, self.session
+        wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
+        runtime = self._runtime(session.options.runtime or spec.runtime)
+        results = []
+        for arch in wanted:
+            try:
+                files_of = {name: self._variant(graph, item, name, arch) for name in item.variants}
+            except PipelinkError as problem:
+                session.attempt(problem)
+                continue
+            nodes = megakernel_nodes(graph, item, arch, files_of, runtime)
+            results += nodes.results
+            if _requested(spec.name, item, arch):
+                self._check_first(nodes)
+        if not results:
+            return []
+        label = str(session.megakernels[spec.name].label)
+        self.env.Alias(label, results)
+        return list(self.env.Alias(f"megakernels/{spec.name}", results))
+
+    def _check_first(self, nodes: MegakernelNodes) -> None:
+        """Nothing is compiled for a composition that the check refuses; the order is not an input."""
+        for node in nodes.variants:
+            self.env.Requires(node, nodes.check)
+        self.env.Requires(nodes.results, nodes.check)
+
+    def _variant(self, graph: Graph, item: Resolved, name: str, arch: str) -> paths.VariantFiles:
+        variant, rule = item.variants[name], item.rules[name]
+        other = graph.folders.get(variant.name, rule.label)
+        if other != rule.label:
+            raise self._error(
+                item,
+                name,
+                "PL1311",
+                f"{rule.label} and {other} make the same variant {variant.name}",
+                expected="components with names of their own",
+                helps=("rename one of the components, in its contract and declaration",),
+            )
+        if name in item.prebuilt:
+            objects = item.prebuilt[name]
+            if arch not in objects.archs:
+                raise self._error(
+                    item,
+                    name,
+                    "PL1310",
+                    f"{rule.label} has no prebuilt object for {arch}",
+                    expected=arch,
+                    found=", ".join(objects.archs),
+                    helps=(f"build it for {arch}, or leave {arch} out of archs=",),
+                )
+            return graph.prebuilt(arch, variant, rule, objects.sidecar(arch))
+        return graph.variant(arch, variant, rule, self.resolver.options(rule).other)
+
+    def _error(self, item: Resolved, name: str, code: str, text: str, **more: Any) -> PipelinkError:
+        where = item.spec.where("instances", name)
+        place = Label(where, f"`{name}` of {item.spec.name}") if where else None
+        return error(code, text, place, subject=f"{item.spec.name}.{name}", **more)
+
+    def _runtime(self, name: str) -> RuntimeRule:
+        label = self.session.canonical(labels.Label(LIBRARY, "components/runtime", name))
+        if label not in self.session.runtimes:
+            self.session.library(self.env, label.package)
+        if label not in self.session.runtimes:
+            known = [one.name for one in self.session.runtimes]
+            helps = did_you_mean(name, known)
+            raise error("PL1302", f"there is no device runtime `{name}`", helps=helps, subject=name)
+        return self.session.runtimes[label]
+
+    def _archs_exist(self, aliases: Iterable[Any]) -> None:
+        if self.session.megakernels and not list(aliases) and not self.session.findings:
+            wanted = ",".join(self.session.options.archs)
+            self.session.findings.append(
+                Diagnostic(
+                    "PL1312",
+                    f"no megakernel is declared for {wanted}",
+                    helps=("add it to archs= of a megakernel",),
+                    subject=wanted,
+                )
+            )
+
+
+def _requested(name: str, item: Resolved, arch: str) -> bool:
+    """Whether the command line asks for this megakernel: only then its check comes first."""
+    targets = [str(target).rstrip("/") for target in SCons.Script.COMMAND_LINE_TARGETS]
+    if not targets:
+        return True
+    folder = f"{BUILD}/{arch}/megakernels/{name}"
+    aliases = {f"megakernels/{name}", "megakernels", "."}
+    return any(
+        target in aliases
+        or target.endswith(f":{name}")
+        or f"{target}/".startswith(f"{folder}/")
+        or f"{folder}/".startswith(f"{target}/")
+        for target in targets
+    )
+
+
+def table(session: Session) -> None:
+    """After a whole build without failures: what was built, one line a megakernel and target."""
+    whole = not SCons.Script.COMMAND_LINE_TARGETS and not session.quiet and session.finished
+    if not whole or session.findings or SCons.Script.GetBuildFailures():
+        return
+    from pipelink_rules.steps.summary import summary_text
+
+    names = [
+        (arch, name)
+        for arch in sorted(os.listdir(session.build))
+        for name in sorted(session.megakernels)
+        if f"{BUILD}/{arch}/megakernels/{name}/{name}.cubin" in session.steps
+    ]
+    text = summary_text(BUILD, names)
+    if text and not SCons.Script.GetOption("silent"):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+

@@ -1,0 +1,114 @@
+"""Who builds in this directory, and did the last one come to its end?
+
+The lock: one build at a time; another one waits, or says who holds it.  The journal: the files a
+build is about to write, deleted when it ends.  A journal that is found was left by a build that
+was killed: the files it names may be newer than what the build system remembers of them, so they
+go, and are built again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pipelink_rules.diagnostics.diagnostic import error
+
+_STAGED = ".staged."  # temporaries of files.atomic
+
+
+class BuildLock:
+    """An advisory lock of a build directory; the operating system drops it with the process."""
+
+    def __init__(self, build: Path):
+        self._lock = FileLock(build / ".lock")
+        self._owner = build / ".lock.owner"
+
+    def acquire(self, wait: bool, say: Callable[[str], None]) -> None:
+        """Takes the lock; PL1305 where it is held and `wait` is off."""
+        self._owner.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            holder = self._holder()
+            if not wait:
+                raise error(
+                    "PL1305",
+                    f"another build works in {self._owner.parent}: {holder}",
+                    expected="one build at a time in a build directory",
+                    found=holder,
+                    helps=("wait for it to end, or leave out wait=0",),
+                    subject="lock",
+                ) from None
+            say(f"pipelink: waiting for another build in {self._owner.parent}: {holder}")
+            self._lock.acquire(poll_interval=0.1)
+        record = {"pid": os.getpid(), "command": " ".join(sys.argv), "since": time.strftime("%H:%M:%S")}
+        self._owner.write_text(json.dumps(record), encoding="utf-8")
+
+    @property
+    def held(self) -> bool:
+        """This process holds it."""
+        return self._lock.is_locked
+
+    def release(self) -> None:
+        """Lets the next build in."""
+        if self.held:
+            self._owner.unlink(missing_ok=True)
+            self._lock.release()
+
+    def _holder(self) -> str:
+        try:
+            record = json.loads(self._owner.read_text(encoding="utf-8"))
+            return f"pid {record['pid']} since {record['since']} (`{record['command']}`)"
+        except (OSError, ValueError, KeyError):
+            return "a process that has just started"
+
+
+class Journal:
+    """The files that this build writes, recorded before each is written."""
+
+    def __init__(self, build: Path, top: Path):
+        self._path = build / ".journal"
+        self._top = top
+        self._guard = threading.Lock()
+        self._known: set[str] = set()
+
+    def recover(self) -> tuple[str, ...]:
+        """Deletes what a killed build may have left behind; the names of those files."""
+        try:
+            names = self._path.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return ()
+        gone = []
+        for name in sorted(set(names)):
+            path = self._top / name
+            if path.is_file():
+                path.unlink()
+                gone.append(name)
+            for staged in path.parent.glob(f"*{_STAGED}*") if path.parent.is_dir() else ():
+                staged.unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
+        return tuple(gone)
+
+    def begin(self, names: Iterable[str]) -> None:
+        """About to write these files (paths relative to the top)."""
+        with self._guard:
+            new = [name for name in names if name not in self._known]
+            if not new:
+                return
+            self._known.update(new)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._path, "a", encoding="utf-8") as stream:
+                stream.write("".join(f"{name}\n" for name in new))
+
+    def end(self) -> None:
+        """The build system has written down what it built."""
+        with self._guard:
+            self._known.clear()
+            self._path.unlink(missing_ok=True)

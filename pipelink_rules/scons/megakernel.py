@@ -1,0 +1,260 @@
+"""The nodes of one megakernel for one target, from its declaration to manifest and map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelink_rules.scons.action import Step
+from pipelink_rules.scons.graph import Graph, Headers, joined
+from pipelink_rules.scons.resolve import Resolved
+from pipelink_rules.scons.session import BUILD, RuntimeRule
+from pipelink_rules.steps import labels, paths
+from pipelink_rules.steps.stages import canonical
+
+
+@dataclass(frozen=True)
+class MegakernelNodes:
+    """What others refer to."""
+
+    check: Any
+    variants: tuple[Any, ...]  # nodes of the objects: they wait for the check
+    results: tuple[Any, ...]
+
+
+def megakernel_nodes(
+    graph: Graph,
+    resolved: Resolved,
+    arch: str,
+    files_of: dict[str, paths.VariantFiles],
+    runtime: RuntimeRule,
+) -> MegakernelNodes:
+    """files_of: instance -> the files of its variant for this target."""
+    return _Builder(graph, resolved, arch, files_of, runtime).nodes()
+
+
+class _Builder:
+    def __init__(
+        self,
+        graph: Graph,
+        resolved: Resolved,
+        arch: str,
+        files_of: dict[str, paths.VariantFiles],
+        runtime: RuntimeRule,
+    ):
+        self.graph, self.env, self.session = graph, graph.env, graph.session
+        self.resolved, self.spec, self.arch = resolved, resolved.spec, arch
+        self.files_of, self.runtime = files_of, runtime
+        self.files = paths.megakernel_files(arch, resolved.spec.name)
+        self.unique = sorted(set(files_of.values()), key=lambda item: item.folder)
+
+    def path(self, suffix: str) -> str:
+        return f"{BUILD}/{self.files.file(suffix)}"
+
+    def node(self, path: str) -> Any:
+        return self.env.File(f"#{path}")
+
+    def step(self, stage: str, mnemonic: str, targets: list[str], *args: Any, **more: Any) -> Any:
+        run, sources, asked = args
+        memory = more.pop("memory", 0)
+        step = Step(mnemonic, f"{self.spec.name} for {self.arch}", run, memory)
+        names = [self.files.file(target) for target in targets]
+        return self.graph.step(stage, step, names, sources, asked, **more)
+
+    def nodes(self) -> MegakernelNodes:
+        check = self._declaration()
+        self._pure()
+        self._glue_object()
+        results = [*self._link(), *self._describe()]
+        if self.session.options.twins:
+            results += self._twins()
+        variants = tuple(
+            self.node(f"{BUILD}/{item.fatbin}") for item in self.unique
+        )
+        return MegakernelNodes(check, variants, tuple(results))
+
+    def _declaration(self) -> Any:
+        from pipelink_rules.steps.stages import check_program, write_spec
+
+        spec, variants, arch = self.spec, dict(self.resolved.variants), self.arch
+
+        def write(inputs: tuple[str, ...]) -> None:
+            write_spec(spec, self.path("spec.json"))
+
+        def check(inputs: tuple[str, ...]) -> None:
+            found = check_program(spec, variants, arch, self.path("check.json"))
+            if found:
+                self.session.report(found)
+
+        self.step("spec", "Declare", ["spec.json"], write, [], [canonical(spec)])
+        asked = [canonical(spec), *(f"{k}={canonical(v)}" for k, v in sorted(variants.items()))]
+        return self.step("check", "Check", ["check.json"], check, [], [*asked, arch])[0]
+
+    def _pure(self) -> None:
+        from pipelink_rules.steps.stages import collect_program, place_program, write_glue
+
+        spec, arch, path = self.spec, self.arch, self.path
+        declared = {
+            name: replace(variant, measured=())
+            for name, variant in self.resolved.variants.items()
+            if name not in self.resolved.prebuilt
+        }
+        interfaces = {k: f"{BUILD}/{v.interface}" for k, v in self.files_of.items()}
+
+        def gather(inputs: tuple[str, ...]) -> None:
+            collect_program(
+                spec, declared, interfaces, arch, path("program.json"), path("plan.json")
+            )
+
+        asked = [canonical(spec), *(f"{k}={canonical(v)}" for k, v in sorted(declared.items()))]
+        asked += [f"{k}:{v}" for k, v in sorted(interfaces.items())]
+        sources = [self.node(f"{BUILD}/{item.interface}") for item in self.unique]
+        targets = ["program.json", "plan.json"]
+        self.step("collect", "Collect", targets, gather, sources, [*asked, arch])
+
+        lock = self._lock_file()
+
+        def place(inputs: tuple[str, ...]) -> None:
+            place_program(path("program.json"), path("placement.json"), lock and str(lock))
+
+        sources = [self.node(path("program.json")), *([lock] if lock else [])]
+        self.step("place", "Place", ["placement.json"], place, sources, [])
+
+        def glue(inputs: tuple[str, ...]) -> None:
+            write_glue(path("plan.json"), path("placement.json"), path("glue.cu"))
+
+        sources = [self.node(path(name)) for name in ("plan.json", "placement.json")]
+        self.step("glue", "Glue", ["glue.cu"], glue, sources, [])
+
+    def _lock_file(self) -> Any:
+        """`<name>.<target>.lock.json` beside the SConscript: a placement to keep to."""
+        span = self.spec.span
+        folder = self.session.top / span.file if span else self.session.top
+        path = folder.parent / f"{self.spec.name}.{self.arch}.lock.json"
+        return self.env.File(str(path)) if path.is_file() else None
+
+    def _abi(self) -> Headers:
+        return self.graph.headers(self.session.canonical(labels.ABI))
+
+    def _glue_object(self) -> None:
+        from pipelink_rules.steps.objects import ObjectRequest, compile_object
+
+        own = [self.node(f"{BUILD}/{item.header}") for item in self.unique]
+        variants = f"{BUILD}/{paths.variants_folder(self.arch)}"
+        headers = joined(self._abi(), Headers((variants,), tuple(own)))
+        request = ObjectRequest(
+            label=f"the glue of `{self.spec.name}`",
+            source=self.path("glue.cu"),
+            includes=headers.folders,
+            defines=headers.defines,
+            arch=self.arch,
+            out=self.path("glue.fatbin"),
+            declared=tuple(str(node) for node in headers.nodes),
+            flags=self._flags(),
+        )
+
+        def run(inputs: tuple[str, ...]) -> None:
+            compile_object(request, self.session.toolkit, inputs)
+
+        asked = [self.arch, *request.flags, "", *request.defines]
+        asked += [self.graph.portable(folder) for folder in request.includes]
+        sources = [self.node(self.path("glue.cu")), *own]
+        self.step(
+            "object", "CudaCompile", ["glue.fatbin"], run, sources, asked,
+            headers=headers, tool=True, memory=1 << 30,
+        )  # fmt: skip
+
+    def _flags(self) -> tuple[str, ...]:
+        """Code-generation flags: equal in all objects of a link, so the first ones are all."""
+        return next((v.flags for v in self.resolved.variants.values()), ())
+
+    def _link(self) -> list[Any]:
+        from pipelink_rules.steps.image import LinkRequest, link_image
+
+        fatbins = [f"{BUILD}/{item.fatbin}" for item in self.unique]
+        sidecars = [f"{BUILD}/{item.sidecar}" for item in self.unique]
+        runtime = f"{BUILD}/{self.graph.runtime(self.arch, self.runtime)}"
+        request = LinkRequest(
+            objects=(*fatbins, self.path("glue.fatbin"), runtime),
+            sidecars=tuple(sidecars),
+            program=self.path("plan.json"),
+            placement=self.path("placement.json"),
+            arch=self.arch,
+            backend=self.session.options.linker,
+            build=BUILD,
+            cubin=self.path("cubin"),
+            audit=self.path("audit.json"),
+            times=f"{BUILD}/.times/{self.arch}/{self.spec.name}.json",
+        )
+
+        def run(inputs: tuple[str, ...]) -> None:
+            link_image(request, self.session.toolkit)
+
+        shadows = [f"{BUILD}/{item.shadow}" for item in self.unique]
+        names = (*request.objects, *shadows, request.program, request.placement)
+        sources = [self.node(name) for name in names]
+        targets, asked = ["cubin", "audit.json"], [self.arch, request.backend]
+        more = {"tool": True, "memory": 2 << 30}
+        return list(self.step("link", "DeviceLink", targets, run, sources, asked, **more))
+
+    def _describe(self) -> list[Any]:
+        from pipelink_rules.steps.image import describe_image
+
+        names = ("program.json", "placement.json", "audit.json", "cubin")
+        runtime = self.runtime.label.name
+
+        def run(inputs: tuple[str, ...]) -> None:
+            files = [self.path(name) for name in names]
+            describe_image(*files, runtime, self.path("manifest.json"), self.path("map.txt"))
+
+        sources = [self.node(self.path(name)) for name in names]
+        targets = ["manifest.json", "map.txt"]
+        return list(self.step("describe", "Describe", targets, run, sources, [runtime]))
+
+    def _twins(self) -> list[Any]:
+        from pipelink_rules.steps.twins import TwinRequest, TwinUnit, build_twins
+
+        units = []
+        nodes: list[Any] = []
+        for item in self.unique:
+            name = next(k for k, v in self.files_of.items() if v == item)
+            rule = self.resolved.rules[name]
+            headers = self.graph.headers(rule.label)
+            nodes += [*rule.srcs, *headers.nodes]
+            units.append(
+                TwinUnit(
+                    variant=self.resolved.variants[name],
+                    sources=tuple(map(str, rule.srcs)),
+                    includes=(f"{BUILD}/{item.folder}", *headers.folders),
+                    defines=(*headers.defines, *rule.local_defines),
+                )
+            )
+        abi = self._abi()
+        request = TwinRequest(
+            units=tuple(units),
+            runtime=tuple(map(str, self.runtime.srcs)),
+            runtime_includes=(*self.runtime.includes, *abi.folders),
+            glue=self.path("glue.cu"),
+            variants=f"{BUILD}/{paths.variants_folder(self.arch)}",
+            program=self.path("plan.json"),
+            placement=self.path("placement.json"),
+            audit=self.path("audit.json"),
+            cubin=self.path("cubin"),
+            arch=self.arch,
+            backend=self.session.options.linker,
+            build=BUILD,
+            lto_cubin=self.path("lto_twin.cubin"),
+            native_cubin=self.path("native_twin.cubin"),
+            out=self.path("twin.json"),
+        )
+
+        def run(inputs: tuple[str, ...]) -> None:
+            build_twins(request, self.session.toolkit)
+
+        names = ("glue.cu", "plan.json", "placement.json", "audit.json", "cubin")
+        nodes += [self.node(self.path(name)) for name in names]
+        nodes += [*self.runtime.srcs, *self.runtime.hdrs, *abi.nodes]
+        targets = ["twin.json", "lto_twin.cubin", "native_twin.cubin"]
+        asked = [self.arch, request.backend]
+        more = {"tool": True, "memory": 2 << 30}
+        return list(self.step("twin", "Twin", targets, run, nodes, asked, **more))

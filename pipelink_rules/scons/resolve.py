@@ -1,0 +1,145 @@
+"""Which variants does every megakernel ask for?  Declarations -> specs, contracts, bound variants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipelink_rules.compile.options import Options as CompilerOptions
+from pipelink_rules.compile.options import sort_out
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Contract, Variant
+from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.scons.session import ComponentRule, MegakernelRule, Session
+from pipelink_rules.steps import labels
+from pipelink_rules.steps.labels import LIBRARY
+from pipelink_rules.steps.prebuilt import (
+    Prebuilt,
+    choose,
+    load_prebuilt,
+    with_prebuilt_contracts,
+)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A megakernel with every instance bound."""
+
+    spec: MegakernelSpec
+    variants: Mapping[str, Variant]  # instance -> variant, with the places of its contract
+    rules: Mapping[str, ComponentRule]  # instance -> where its code comes from
+    prebuilt: Mapping[str, Prebuilt]  # instances without a source
+
+
+class Resolver:
+    """Contracts are read once a run, and only those that a megakernel names."""
+
+    def __init__(self, env: Any, session: Session):
+        self._env = env
+        self._session = session
+        self._contracts: dict[labels.Label, Contract] = {}
+        self._options: dict[labels.Label, CompilerOptions] = {}
+        self._prebuilt: dict[labels.Label, tuple[Prebuilt, ...]] = {}
+
+    def component(self, label: labels.Label) -> ComponentRule | None:
+        """The rule of a label; a package of the library is read when it is first named."""
+        label = self._session.canonical(label)
+        if label not in self._session.components and label.repository == LIBRARY:
+            self._session.library(self._env, label.package)
+        return self._session.components.get(label)
+
+    def options(self, rule: ComponentRule) -> CompilerOptions:
+        """Its compiler options, code-generation flags apart."""
+        if rule.label not in self._options:
+            self._options[rule.label] = sort_out(rule.copts, rule.span)
+        return self._options[rule.label]
+
+    def resolve(self, rule: MegakernelRule) -> Resolved:
+        """Everything bound; raises the findings of this megakernel."""
+        from pipelink_rules.collect.infer import bind_instances
+        from pipelink_rules.collect.spec import make_spec
+
+        spec: MegakernelSpec = make_spec(
+            name=rule.label.name, span=rule.span, text=rule.text, **dict(rule.attributes)
+        )
+        rules = self._rules(spec)
+        found = {
+            label: self._prebuilt_of(item) for label, item in rules.items() if item.prebuilt
+        }
+        contracts = {
+            label: self._contract(item) for label, item in rules.items() if not item.prebuilt
+        }
+        flags = {label: self.options(item).flags for label, item in rules.items()}
+        spec, chosen = choose(spec, found, contracts, flags)
+        bound = dict(bind_instances(*with_prebuilt_contracts(spec, contracts, chosen), flags))
+        bound |= {instance: item.variant for instance, item in chosen.items()}
+        by_instance = {item.name: rules[item.label] for item in spec.instances}
+        return Resolved(spec, bound, by_instance, chosen)
+
+    def _rules(self, spec: MegakernelSpec) -> dict[str, ComponentRule]:
+        findings = []
+        rules = {}
+        for item in spec.instances:
+            label = labels.parse_label(item.label)
+            rule = self.component(label) if label else None
+            where = spec.where("instances", item.name)
+            places = (Label(where, f"`{item.name}` is an instance of it"),) if where else ()
+            if rule is None:
+                known = [str(label) for label in self._session.components]
+                findings.append(
+                    Diagnostic(
+                        "PL1302",
+                        f"there is no component `{item.label}`",
+                        places,
+                        helps=did_you_mean(item.label, known),
+                        subject=f"{spec.name}.{item.name}",
+                    )
+                )
+            elif rule.contract is None and not rule.prebuilt:
+                findings.append(
+                    Diagnostic(
+                        "PL1308",
+                        f"`{item.label}` is headers only: there is nothing to link",
+                        places,
+                        expected="a component with srcs= and a contract, or a prebuilt one",
+                        found="hdrs= only",
+                        helps=("name it in deps= of a component instead",),
+                        subject=f"{spec.name}.{item.name}",
+                    )
+                )
+            else:
+                rules[item.label] = rule
+        if findings:
+            raise PipelinkError(findings)
+        return rules
+
+    def _contract(self, rule: ComponentRule) -> Contract:
+        if rule.label not in self._contracts:
+            from pipelink_rules.contract.load import load_contract
+
+            contract = load_contract(str(rule.contract))
+            if contract.component != rule.label.name:
+                places = (contract.span, rule.span)
+                raise PipelinkError(
+                    Diagnostic(
+                        "PL1309",
+                        f"{rule.label} has the contract of `{contract.component}`",
+                        tuple(Label(place) for place in places if place),
+                        expected=f"component: {rule.label.name}",
+                        found=f"component: {contract.component}",
+                        helps=(f'declare it with name="{contract.component}"',),
+                        subject=str(rule.label),
+                    )
+                )
+            if rule.archs:
+                kept = tuple(arch for arch in contract.archs if arch in rule.archs)
+                contract = replace(contract, archs=kept)
+            self._contracts[rule.label] = contract
+        return self._contracts[rule.label]
+
+    def _prebuilt_of(self, rule: ComponentRule) -> tuple[Prebuilt, ...]:
+        if rule.label not in self._prebuilt:
+            self._prebuilt[rule.label] = load_prebuilt(rule.prebuilt)
+        return self._prebuilt[rule.label]

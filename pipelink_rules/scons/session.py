@@ -1,0 +1,157 @@
+"""What does one run of the build share?  Options, lock, cache, toolkit, declarations, findings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.files.shipped import shipped_root
+from pipelink_rules.model.source import Span
+from pipelink_rules.scons.lock import BuildLock, Journal
+from pipelink_rules.scons.memory import Budget, memory_bytes
+from pipelink_rules.scons.options import CACHE, Options
+from pipelink_rules.steps.labels import LIBRARY, Label
+
+if TYPE_CHECKING:
+    from pipelink_rules.scons.action import Step
+    from pipelink_rules.toolkit.toolkit import Toolkit
+
+BUILD = "build"  # the build directory, below the top
+
+
+@dataclass(frozen=True)
+class ComponentRule:
+    """A declared component.  Files are SCons nodes; folders are paths as the compiler gets them."""
+
+    label: Label
+    contract: Any = None  # node; None = headers only
+    srcs: tuple[Any, ...] = ()
+    hdrs: tuple[Any, ...] = ()
+    deps: tuple[Label, ...] = ()
+    includes: tuple[str, ...] = ()
+    copts: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()  # also for those that depend on it
+    local_defines: tuple[str, ...] = ()
+    archs: tuple[str, ...] = ()  # () = all of the contract
+    prebuilt: tuple[str, ...] = ()  # sidecars of finished objects; then there are no sources
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class MegakernelRule:
+    """A declared megakernel, as written: read when all declarations are known."""
+
+    label: Label
+    attributes: tuple[tuple[str, Any], ...]
+    span: Span | None
+    text: str  # of the SConscript, for places in findings
+
+
+@dataclass(frozen=True)
+class RuntimeRule:
+    """A build of the device runtime."""
+
+    label: Label
+    srcs: tuple[Any, ...]
+    hdrs: tuple[Any, ...]
+    includes: tuple[str, ...]
+    defines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a declaration returns."""
+
+    label: str
+    nodes: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass
+class Session:
+    """One run of scons over one build directory."""
+
+    top: Path
+    options: Options
+    quiet: bool = False  # nothing is built: -h, -n, -q, -c
+    components: dict[Label, ComponentRule] = field(default_factory=dict)
+    megakernels: dict[str, MegakernelRule] = field(default_factory=dict)
+    runtimes: dict[Label, RuntimeRule] = field(default_factory=dict)
+    steps: dict[str, Step] = field(default_factory=dict)  # first target -> step
+    scopes: dict[str, Any] = field(default_factory=dict)  # first target -> headers.Scope
+    findings: list[Diagnostic] = field(default_factory=list)
+    finished: bool = False
+
+    def __post_init__(self) -> None:
+        self.build = self.top / BUILD
+        self.lock = BuildLock(self.build)
+        self.journal = Journal(self.build, self.top)
+        self.budget = Budget(memory_bytes())
+        self._toolkit: Toolkit | None = None
+        self._packages: set[str] = set()
+
+    def __semi_deepcopy__(self) -> Session:
+        return self  # env.Clone() shares the run
+
+    @property
+    def toolkit(self) -> Toolkit:
+        """The CUDA toolkit; found when first asked for."""
+        if self._toolkit is None:
+            from pipelink_rules.toolkit.find import find_toolkit
+
+            self._toolkit = find_toolkit(self.build)
+        return self._toolkit
+
+    @property
+    def cache_folder(self) -> Path:
+        """Where finished files are kept."""
+        chosen = self.options.cache
+        return Path(chosen).absolute() if chosen else self.build / CACHE
+
+    def report(self, findings: Iterable[Diagnostic]) -> None:
+        """Shows findings, at once and whole."""
+        from pipelink_rules.steps.show import shown
+
+        sys.stdout.flush()
+        sys.stderr.write(shown(findings))
+        sys.stderr.flush()
+
+    def attempt(self, problem: PipelinkError) -> None:
+        """Keeps findings of a declaration until all declarations are read."""
+        self.findings += problem.diagnostics
+
+    def canonical(self, label: Label) -> Label:
+        """`@pipelink//...` is this repository where the library itself is built."""
+        if label.repository == LIBRARY and shipped_root() == self.top:
+            return Label("", label.package, label.name)
+        return label
+
+    def library(self, env: Any, package: str) -> None:
+        """Reads the declarations of one package of the library, once."""
+        script = shipped_root() / package / "SConscript"
+        if package in self._packages or not script.is_file():
+            return
+        self._packages.add(package)
+        env.SConscript(str(script), exports={"env": env}, must_exist=True)
+
+
+# One session per build directory in a process: SCons itself has one list of targets and one
+# signature file however many environments there are, and the lock must not be taken twice.
+_sessions: dict[Path, Session] = {}
+
+
+def session_of(top: Path) -> Session | None:
+    """The session of a build, if it has begun."""
+    return _sessions.get(top)
+
+
+def begin_session(session: Session) -> Session:
+    """Makes it the session of its build directory."""
+    _sessions[session.top] = session
+    return session

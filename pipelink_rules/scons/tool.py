@@ -1,0 +1,114 @@
+"""The SCons tool: `Environment(tools=["pipelink"])` here, `pipelink_rules.scons.Environment()` elsewhere."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import SCons.CacheDir
+import SCons.Errors
+import SCons.Script
+import SCons.SConsign
+from SCons.Action import Action
+from SCons.Builder import Builder
+
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.scons import declare, finish
+from pipelink_rules.scons.action import describe_step, run_step
+from pipelink_rules.scons.cache import VerifiedCache, prune
+from pipelink_rules.scons.headers import scanner
+from pipelink_rules.scons.memory import jobs, memory_bytes
+from pipelink_rules.scons.options import Options, read_options
+from pipelink_rules.scons.session import Session, begin_session, session_of
+
+
+def exists(env: Any) -> bool:
+    """The tool has no external needs: a missing toolkit is a finding of the build."""
+    return True
+
+
+def generate(env: Any, **_: Any) -> None:
+    """Adds the rules to an environment; takes the build directory on the first one."""
+    top = Path(env.Dir("#").abspath)
+    session = session_of(top) or _begin(env, top)
+    env["PIPELINK"] = session
+    action = Action(run_step, describe_step)
+    env.Append(
+        BUILDERS={
+            "PipelinkStep": Builder(action=action),
+            "PipelinkCompile": Builder(action=action, source_scanner=scanner()),
+        }
+    )
+    _cache(env, session.options)
+    for name in ("KernelComponent", "PrebuiltComponent", "DeviceRuntime", "Megakernel"):
+        env.AddMethod(getattr(declare, _snake(name)), name)
+    env.AddMethod(finish.finish, "PipelinkFinish")
+
+
+def environment(**variables: Any) -> Any:
+    """An environment with these rules and nothing else; `env.PipelinkFinish()` ends the SConstruct."""
+    SCons.Script.DefaultEnvironment(tools=[])
+    return SCons.Script.Environment(tools=[generate, *variables.pop("tools", [])], **variables)
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+def _begin(env: Any, top: Path) -> Session:
+    option = SCons.Script.GetOption
+    # A content hash decides, and nothing else: time stamps lie after a checkout.
+    env.Decider("content")
+    SCons.Script.SetOption("hash_format", "sha256")
+    SCons.Script.SetOption("num_jobs", jobs(len(os.sched_getaffinity(0)), memory_bytes()))
+    helping = bool(option("help"))
+    try:
+        session = Session(top, read_options(SCons.Script.ARGUMENTS))
+        session.quiet = helping or any(map(option, ("no_exec", "question", "clean")))
+        if not helping:
+            session.lock.acquire(session.options.wait, lambda text: print(text, file=sys.stderr))
+    except PipelinkError as problem:
+        Session(top, Options()).report(problem.diagnostics)
+        raise SCons.Errors.UserError("nothing was built") from None
+    if not helping:
+        session.journal.recover()
+        SCons.Script.SConsignFile(str(session.build / ".sconsign"))
+    atexit.register(_end, session)
+    return begin_session(session)
+
+
+def _cache(env: Any, options: Options) -> None:
+    if options.cache is None or SCons.Script.GetOption("help"):
+        return
+    if SCons.Script.GetOption("interactive"):
+        # An interactive build keeps signatures of files that have changed since (SCons #2606).
+        if options.cache:
+            problem = error(
+                "PL1306",
+                "the cache cannot be used with --interactive",
+                helps=("leave out cache=, or --interactive",),
+                subject="cache",
+            )
+            env["PIPELINK"].report(problem.diagnostics)
+            raise SCons.Errors.UserError("nothing was built")
+        return
+    VerifiedCache.begin = staticmethod(env["PIPELINK"].journal.begin)
+    path = env["PIPELINK"].cache_folder
+    path.parent.mkdir(parents=True, exist_ok=True)
+    env.CacheDir(str(path), VerifiedCache)
+
+
+def _end(session: Session) -> None:
+    """At the end of the process: signatures are written, so the journal may go; then the lock."""
+    if not session.lock.held:
+        return
+    if not session.finished and (session.components or session.megakernels):
+        sys.stderr.write("pipelink: SConstruct does not end with env.PipelinkFinish()\n")
+    session.journal.end()
+    if VerifiedCache.pushed and session.options.cache is not None:
+        prune(session.cache_folder)
+    finish.table(session)
+    session.lock.release()

@@ -1,0 +1,50 @@
+"""What does a label name?  `//package:name` in this repository, `@pipelink//...` in the library."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LABEL = re.compile(
+    r"(?:@(?P<repository>[A-Za-z0-9_.-]+))?(?://(?P<package>[A-Za-z0-9_./+-]*))?"
+    r"(?::(?P<name>[A-Za-z0-9_.+-]+))?\Z"
+)
+LIBRARY = "pipelink"  # the repository name of the components that come with the package
+
+
+@dataclass(frozen=True, order=True)
+class Label:
+    """repository: "" = the one being built.  package: folder of the SConscript, "" = the top."""
+
+    repository: str
+    package: str
+    name: str
+
+    def __str__(self) -> str:
+        at = f"@{self.repository}" if self.repository else ""
+        return f"{at}//{self.package}:{self.name}"
+
+
+ABI = Label(LIBRARY, "components/include", "pipelink")  # headers that every component includes
+
+
+def parse_label(text: str, here: Label | None = None) -> Label | None:
+    """`//a/b:c`, `//a/b` (= `//a/b:b`), `:c` (in the package of `here`), `@pipelink//a:b`.
+
+    Labels without a repository mean the repository of `here`.  None where it is no label.
+    """
+    match = _LABEL.match(text) if isinstance(text, str) else None
+    if match is None or not text:
+        return None
+    repository, package, name = match["repository"], match["package"], match["name"]
+    if package is None:
+        if name is None or repository is not None or here is None:
+            return None
+        return Label(here.repository, here.package, name)
+    package = package.strip("/")
+    name = name or package.rpartition("/")[2]
+    if not name or ".." in package.split("/"):
+        return None
+    if repository is None:
+        repository = here.repository if here else ""
+    return Label(repository, package, name)

@@ -1,0 +1,75 @@
+"""Where does every file of a build lie?  Paths relative to the build directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelink_rules.model.contract import Variant
+
+
+@dataclass(frozen=True)
+class VariantFiles:
+    """The files of one variant for one target."""
+
+    folder: str
+    component: str
+
+    def _file(self, suffix: str) -> str:
+        return f"{self.folder}/{self.component}{suffix}"
+
+    @property
+    def header(self) -> str:
+        return self._file(".contract.cuh")
+
+    @property
+    def fatbin(self) -> str:
+        return self._file(".fatbin")
+
+    @property
+    def shadow(self) -> str:
+        return self._file(".shadow.ptx")
+
+    @property
+    def interface(self) -> str:
+        return self._file(".interface.json")
+
+    @property
+    def sidecar(self) -> str:
+        return self._file(".contract.yaml")
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """In a fixed order, the object first."""
+        return (self.fatbin, self.interface, self.sidecar, self.shadow, self.header)
+
+
+@dataclass(frozen=True)
+class MegakernelFiles:
+    """The files of one megakernel for one target."""
+
+    folder: str
+    name: str
+
+    def file(self, suffix: str) -> str:
+        """`file("placement.json")` is `<folder>/<name>.placement.json`."""
+        return f"{self.folder}/{self.name}.{suffix}"
+
+
+def variants_folder(arch: str) -> str:
+    """The folder that generated headers are included from."""
+    return f"{arch}/variants"
+
+
+def variant_files(arch: str, variant: Variant) -> VariantFiles:
+    """Every file of a variant."""
+    return VariantFiles(f"{variants_folder(arch)}/{variant.name}", variant.contract.component)
+
+
+def megakernel_files(arch: str, name: str) -> MegakernelFiles:
+    """Every file of a megakernel."""
+    return MegakernelFiles(f"{arch}/megakernels/{name}", name)
+
+
+def runtime_fatbin(arch: str, name: str) -> str:
+    """The object of a build of the device runtime."""
+    return f"{arch}/runtime/{name}.fatbin"

@@ -1,0 +1,88 @@
+"""The pure steps: declaration, check, collect, place, glue.  Nouns in files -> nouns in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.files.codec import read_json, to_json, write_json
+from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import MegakernelSpec, Program
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.steps.neutral import neutral
+
+
+def write_spec(spec: MegakernelSpec, out: str | Path) -> None:
+    """`<name>.spec.json`."""
+    write_json(out, spec)
+
+
+def check_program(
+    spec: MegakernelSpec, variants: Mapping[str, Variant], arch: str, out: str | Path
+) -> tuple[Diagnostic, ...]:
+    """`<name>.check.json`: the findings.  Raises them all where one of them is an error.
+
+    Reads contracts, not objects: it runs before anything is compiled.
+    """
+    from pipelink_rules.check.check import check
+    from pipelink_rules.collect.collect import collect
+
+    findings = tuple(check(collect(spec, variants, arch), TARGETS[arch]))
+    if any(item.severity == "error" for item in findings):
+        raise PipelinkError(findings)
+    write_json(out, findings)
+    return findings
+
+
+def collect_program(
+    spec: MegakernelSpec,
+    declared: Mapping[str, Variant],
+    interfaces: Mapping[str, str | Path],
+    arch: str,
+    program_out: str | Path,
+    plan_out: str | Path,
+) -> None:
+    """`<name>.program.json`, and `<name>.plan.json`: the same without places and prose.
+
+    declared: instance -> variant with the places of its contract; what the objects measured comes
+    from `interfaces`.  Instances that are only in `interfaces` (prebuilt) are taken from there.
+    """
+    from pipelink_rules.collect.collect import collect
+
+    variants = {}
+    for instance, path in interfaces.items():
+        built = read_json(path, Variant)
+        known = declared.get(instance)
+        variants[instance] = replace(known, measured=built.measured) if known else built
+    program = collect(spec, variants, arch)
+    write_json(plan_out, neutral(program))
+    write_json(program_out, program)
+
+
+def place_program(
+    program: str | Path, out: str | Path, previous: str | Path | None = None
+) -> Placement:
+    """`<name>.placement.json`.  previous: a placement to keep to where that costs nothing."""
+    from pipelink_rules.place.place import place
+    from pipelink_rules.place.problem import problem_of
+
+    before = read_json(previous, Placement) if previous else None
+    placement: Placement = place(problem_of(read_json(program, Program)), before)
+    write_json(out, placement)
+    return placement
+
+
+def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> None:
+    """`<name>.glue.cu`."""
+    from pipelink_rules.glue.emit import emit_glue
+
+    write_text(out, emit_glue(read_json(program, Program), read_json(placement, Placement)))
+
+
+def canonical(*nouns: object) -> str:
+    """The text that stands for nouns in the signature of a node."""
+    return "\n".join(to_json(noun) for noun in nouns)
