@@ -147,7 +147,13 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
             helps=("pass a whole allocation, or a slice that starts at an aligned element",),
         )
     if view.readonly and tensor.direction != "in":
-        add("PL1418", f"`{name}` is written, but the array is read-only", found="read-only")
+        add(
+            "PL1418",
+            f"`{name}` is written, but the array is read-only",
+            expected=f"{described(tensor)}, writable",
+            found="its owner marks it read-only",
+            helps=(f"pass a writable array for `{name}`",),
+        )
     return found
 
 
@@ -280,6 +286,9 @@ def check_scalars(
                 f"`{name}` is not a number that fits {dtype}",
                 expected=f"a Python number between {low:g} and {high:g}",
                 found=said,
+                helps=(f"pass a Python or numpy number, not an array: float({name})",)
+                if dtype == "f32"
+                else (f"pass a Python or numpy integer, not an array: int({name})",),
             )
         )
     return values, found

@@ -68,8 +68,12 @@ class Driver:
         text = ": ".join(words) or str(result)
         notes: tuple[str, ...] = ()
         if int(result) in (700, 715, 716, 717, 718, 719):
-            notes = ("the error may belong to work launched before: the context is lost",)
-        return refuse("PL1414", name, f"the driver refused {name}", found=text, notes=notes)
+            notes = ("the error may belong to work launched before; the context is lost",)
+        helps = ("link with runtime=watchdog, or run under compute-sanitizer, to see more",)
+        message = f"the driver refused {name}"
+        return refuse(
+            "PL1414", name, message, found=text, notes=notes, helps=helps if notes else ()
+        )
 
     def device(self, ordinal: int) -> Device:
         """The facts of one GPU."""

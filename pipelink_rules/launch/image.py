@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipelink_rules.launch.arrays import View
 from pipelink_rules.launch.driver import Device, Driver
-from pipelink_rules.launch.failure import LaunchError, refuse
+from pipelink_rules.launch.failure import LaunchError, finding, raise_if_any, refuse
 from pipelink_rules.launch.watchdog import Watchdog
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.target import TARGETS
@@ -26,11 +28,14 @@ class Loaded:
 class Image:
     """A cubin and the contexts in which it is loaded."""
 
-    def __init__(self, manifest: Manifest, cubin: bytes, driver: Driver):
+    def __init__(
+        self, manifest: Manifest, cubin: bytes, driver: Driver, watchdog_cycles: int | None = None
+    ):
         self.manifest = manifest
         self.driver = driver
         self.watchdog: Watchdog | None = None
         self._cubin = cubin
+        self._watchdog_cycles = watchdog_cycles
         self._library: Any = None
         self._loaded: dict[int, Loaded] = {}
 
@@ -60,7 +65,8 @@ class Image:
             function = driver.call("cuKernelGetFunction", kernel)
             self._allow_shared(function)
             if self.manifest.runtime == "watchdog":
-                self.watchdog = self.watchdog or Watchdog(self.manifest, driver)
+                if self.watchdog is None:
+                    self.watchdog = Watchdog(self.manifest, driver, self._watchdog_cycles)
                 self.watchdog.attach(self._library, driver)
         finally:
             driver.call("cuThreadExchangeStreamCaptureMode", before)
@@ -74,6 +80,33 @@ class Image:
         if x * y * z > 8:
             wide = attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
             self.driver.call("cuFuncSetAttribute", function, wide, 1)
+
+
+def loaded_for(image: Image, views: Mapping[str, View]) -> Loaded:
+    """The entry in the current context; PL1408 where an array lives on another device."""
+    places = {
+        name: view.device if view.device is not None else image.driver.device_of(view.pointer)
+        for name, view in views.items()
+    }
+    loaded = image.loaded(next(iter(places.values()), None))
+    ordinal = loaded.device.ordinal
+    raise_if_any(
+        finding(
+            "PL1408",
+            name,
+            f"`{name}` is not on the current device",
+            expected=f"device {ordinal} ({loaded.device.name}), whose context is current",
+            found="host memory" if place == -1 else f"device {place}",
+            helps=(
+                f"make device {place} current, or copy `{name}` to device {ordinal}"
+                if place != -1
+                else f"copy `{name}` to device {ordinal}",
+            ),
+        )
+        for name, place in places.items()
+        if place != ordinal
+    )
+    return loaded
 
 
 def check_device(manifest: Manifest, device: Device) -> None:

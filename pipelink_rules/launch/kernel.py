@@ -18,8 +18,8 @@ from pipelink_rules.launch.arrays import READERS, View, reader_for
 from pipelink_rules.launch.cluster import launch_config
 from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.failure import LaunchError, finding, raise_if_any, refuse
-from pipelink_rules.launch.image import Image, Loaded
+from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
+from pipelink_rules.launch.image import Image, Loaded, loaded_for
 from pipelink_rules.launch.outputs import Allocator, allocator_for
 from pipelink_rules.launch.packing import Packed, pack
 from pipelink_rules.launch.signature import argument_order, docstring_of, signature_of
@@ -52,6 +52,7 @@ class Kernel:
         cubin: bytes,
         *,
         allocator: Allocator | None = None,
+        watchdog_cycles: int | None = None,
         driver: Any = None,
     ):
         self.manifest = manifest
@@ -60,6 +61,7 @@ class Kernel:
         self._cubin = cubin
         self._allocator = allocator
         self._driver_given = driver
+        self._watchdog_cycles = watchdog_cycles
         self._order = argument_order(manifest)
         self._scalars = tuple(name for name, _ in manifest.scalars)
         self._arrays = tuple(name for name in self._order if name not in self._scalars)
@@ -191,7 +193,7 @@ class Kernel:
         findings += wrong + disagreeing
         raise_if_any(findings or check_symbols(self.manifest, symbols))
         named = self._with_outputs(named, views, symbols, like)
-        loaded = self._on_device(named, views)
+        loaded = loaded_for(self._ready(), views)
         numbers.update(symbols)
         call = _Call(
             loaded.function,
@@ -251,31 +253,6 @@ class Kernel:
             self._shapes[inputs] = shapes
         return named
 
-    def _on_device(self, named: Mapping[str, Any], views: Mapping[str, View]) -> Loaded:
-        """The entry in the current context; PL1408 where an array lives on another device."""
-        image = self._ready()
-        driver = image.driver
-        places = {
-            name: view.device if view.device is not None else driver.device_of(view.pointer)
-            for name, view in views.items()
-        }
-        first = next(iter(places.values()), None)
-        loaded = image.loaded(first)
-        ordinal = loaded.device.ordinal
-        raise_if_any(
-            finding(
-                "PL1408",
-                name,
-                f"`{name}` is not on the current device",
-                expected=f"device {ordinal} ({loaded.device.name}), whose context is current",
-                found="host memory" if place == -1 else f"device {place}",
-                helps=(f"make device {place} current, or copy `{name}` to device {ordinal}",),
-            )
-            for name, place in places.items()
-            if place != ordinal
-        )
-        return loaded
-
     def _keep(self, named: Mapping[str, Any], loaded: Loaded, call: _Call, stream: int) -> None:
         arrays = [named[name] for name in self._arrays]
         key: list[Hashable] = [reader_for(array)(array, stream) for array in arrays]
@@ -288,7 +265,7 @@ class Kernel:
     def _ready(self) -> Image:
         if self._image is None:
             driver = Driver(self._driver_given)
-            self._image = Image(self.manifest, self._cubin, driver)
+            self._image = Image(self.manifest, self._cubin, driver, self._watchdog_cycles)
             self._launch = driver.api.cuLaunchKernel
             self._current = driver.api.cuCtxGetCurrent
         return self._image

@@ -19,6 +19,7 @@ def load(
     *,
     cubin: str | os.PathLike[str] | None = None,
     allocator: Allocator | None = None,
+    watchdog_cycles: int | None = None,
     driver: Any = None,
 ) -> Kernel:
     """The callable of a linked megakernel.
@@ -26,6 +27,7 @@ def load(
     path: `<name>.manifest.json`, or the folder that holds it.
     cubin: another cubin with the same interface (a twin); it is taken as it is.
     allocator: `allocator(shape, dtype, like) -> array` for outputs that a call leaves out.
+    watchdog_cycles: how long a wait may last (runtime "watchdog"; default: 4e9 cycles, about 2 s).
     driver: stands in for `cuda.bindings.driver` (tests).
 
     Nothing is loaded on a GPU before the first call.  Raises PipelinkError (PL0010, PL0011,
@@ -54,7 +56,9 @@ def load(
             found=f"sha256 {digest}",
             helps=("build the megakernel again, or copy both files together",),
         )
-    return Kernel(manifest, data, allocator=allocator, driver=driver)
+    return Kernel(
+        manifest, data, allocator=allocator, watchdog_cycles=watchdog_cycles, driver=driver
+    )
 
 
 def _manifest_path(path: Path) -> Path:

@@ -15,7 +15,8 @@ from pipelink_rules.launch.failure import WatchdogError, finding
 from pipelink_rules.model.image import Manifest, Site
 
 MAGIC = 0x504C5744  # "PLWD"
-GLOBAL = b"pl_watchdog_report"  # u64 of the runtime: device address of the report
+REPORT = b"pl_watchdog_report"  # u64 of the runtime: device address of the report
+LIMIT = b"pl_watchdog_limit"  # u64 of the runtime: cycles that a wait may last
 _BYTES = 64
 _MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
 _OPERATIONS = ("acquire", "wait", "named barrier", "another wait")
@@ -24,21 +25,29 @@ _OPERATIONS = ("acquire", "wait", "named barrier", "another wait")
 class Watchdog:
     """The report of one kernel: allocated once, told to every context the kernel is loaded in."""
 
-    def __init__(self, manifest: Manifest, driver: Driver):
+    def __init__(self, manifest: Manifest, driver: Driver, cycles: int | None = None):
         self._manifest = manifest
+        self._cycles = cycles  # None = the runtime's own limit
         self._host = int(driver.call("cuMemHostAlloc", _BYTES, _MAPPED_PORTABLE))
         ctypes.memset(self._host, 0, _BYTES)
 
     def attach(self, library: Any, driver: Driver) -> None:
         """Writes the report's device address into the runtime's global, in the current context."""
-        address = ctypes.c_uint64(int(driver.call("cuMemHostGetDevicePointer", self._host, 0)))
-        target = driver.call("cuLibraryGetGlobal", library, GLOBAL)[0]
-        driver.call("cuMemcpyHtoD", target, ctypes.addressof(address), 8)
+        address = int(driver.call("cuMemHostGetDevicePointer", self._host, 0))
+        _write(library, REPORT, address, driver)
+        if self._cycles is not None:
+            _write(library, LIMIT, self._cycles, driver)
 
     def report(self) -> WatchdogError | None:
         """The exception for what was written, None where nothing was."""
         words = (ctypes.c_uint32 * 10).from_address(self._host)
         return explain(self._manifest, tuple(words)) if words[0] == MAGIC else None
+
+
+def _write(library: Any, name: bytes, value: int, driver: Driver) -> None:
+    word = ctypes.c_uint64(value)
+    target = driver.call("cuLibraryGetGlobal", library, name)[0]
+    driver.call("cuMemcpyHtoD", target, ctypes.addressof(word), 8)
 
 
 def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:

@@ -49,6 +49,7 @@ class FakeDriver:
     encoded: list[Encoded] = field(default_factory=list)
     launched: list[Launched] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    init_result: int = 0
     launch_result: int = 0
     encode_result: int = 0
     owners: dict[int, int] = field(default_factory=dict)  # pointer -> device
@@ -67,7 +68,7 @@ class FakeDriver:
         self.CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION=4)
         self.CUstreamCaptureMode = int
         self._encode = ENCODE(self._remember)
-        self.global_value = 0
+        self.globals: dict[int, int] = {}
 
     def _remember(self, slot: int, dtype: int, rank: int, address: int, *rest: Any) -> int:
         extents, strides, box, _, _, swizzle, _, _ = rest
@@ -90,7 +91,7 @@ class FakeDriver:
         return self.encode_result
 
     def cuInit(self, flags: int) -> tuple[int]:
-        return (0,)
+        return (self.init_result,)
 
     def cuGetProcAddress(self, symbol: bytes, version: int, flags: int) -> tuple[int, int, int]:
         assert symbol == b"cuTensorMapEncodeTiled"
@@ -142,8 +143,7 @@ class FakeDriver:
         return (0,)
 
     def cuLibraryGetGlobal(self, library: str, name: bytes) -> tuple[int, int, int]:
-        assert name == b"pl_watchdog_report"
-        return 0, 0x7000, 8
+        return 0, {b"pl_watchdog_report": 0x7000, b"pl_watchdog_limit": 0x7008}[name], 8
 
     def cuMemHostAlloc(self, size: int, flags: int) -> tuple[int, int]:
         self._report = ctypes.create_string_buffer(size)
@@ -153,8 +153,8 @@ class FakeDriver:
         return 0, 0xD000
 
     def cuMemcpyHtoD(self, target: int, source: int, size: int) -> tuple[int]:
-        assert (target, size) == (0x7000, 8)
-        self.global_value = ctypes.c_uint64.from_address(source).value
+        assert size == 8
+        self.globals[target] = ctypes.c_uint64.from_address(source).value
         return (0,)
 
     def report(self, *words: int) -> None:
@@ -200,7 +200,11 @@ class FakeDriver:
         return (self.launch_result,)
 
     def cuGetErrorName(self, result: int) -> tuple[int, bytes]:
-        return 0, {719: b"CUDA_ERROR_LAUNCH_FAILED"}.get(result, b"CUDA_ERROR_OTHER")
+        return 0, {719: b"CUDA_ERROR_LAUNCH_FAILED", 100: b"CUDA_ERROR_NO_DEVICE"}.get(
+            result, b"CUDA_ERROR_OTHER"
+        )
 
     def cuGetErrorString(self, result: int) -> tuple[int, bytes]:
-        return 0, {719: b"unspecified launch failure"}.get(result, b"other")
+        return 0, {719: b"unspecified launch failure", 100: b"no CUDA-capable device"}.get(
+            result, b"other"
+        )

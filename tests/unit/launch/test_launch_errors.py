@@ -196,8 +196,11 @@ def test_the_watchdog_is_told_where_to_report(tmp_path: Path) -> None:
     kernel, driver = watchdog(tmp_path)
     kernel.check()
     kernel(**arguments())
-    assert driver.global_value == 0xD000
+    assert driver.globals == {0x7000: 0xD000}  # the runtime's own limit stays
     kernel.check()
+    limited = load(tmp_path, driver=driver, watchdog_cycles=1000)
+    limited(**arguments())
+    assert driver.globals == {0x7000: 0xD000, 0x7008: 1000}
 
 
 def test_a_hang_becomes_an_exception(tmp_path: Path) -> None:
