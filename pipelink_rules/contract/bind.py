@@ -15,8 +15,10 @@ from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.params import refused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import DTYPES, Contract, Param, Registers, Variant
+from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, Variant
 from pipelink_rules.model.source import Expr, Span
+
+SETMAXNREG_LEAST = 24
 
 
 def bind(
@@ -118,7 +120,8 @@ def _check_value(
             f"parameter `{param.name}` of {contract.component} cannot be {str(value)[:60]!r}",
             labels,
             expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
-            found=f"{type(value).__name__} {str(value)[:60]!r}",
+            found=f"the {'text' if isinstance(value, str) else type(value).__name__} "
+            f"{str(value)[:60]!r}",
             helps=did_you_mean(str(value), DTYPES) if param.type == "dtype" else (),
             subject=subject,
         )
@@ -187,7 +190,7 @@ def _check_where(
             continue
         used = sorted(expression.names(condition))
         numbers = ", ".join(f"{name}={values[name]}" for name in used)
-        given = " and ".join(f"`{name}`" for name in used)
+        given = " or ".join(f"`{name}`" for name in used)
         found.append(
             Diagnostic(
                 "PL0027",
@@ -236,15 +239,14 @@ def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic])
     return replace(noun, **changes)  # type: ignore[type-var]
 
 
-def _round_registers(role: Any) -> Any:
-    """Counts that setmaxnreg takes: multiples of 8, `want` not below `min`."""
-    registers: Registers = role.registers
-    least = _up(registers.minimum)
-    want = _up(registers.want)
-    if least.literal is not None and want.literal is not None and want.literal < least.literal:
-        want = replace(want, text=least.text)
+def _round_registers(role: Role) -> Role:
+    """Counts that setmaxnreg takes (PTX ISA: multiples of 8 from 24); `want` not below `min`."""
+    registers = role.registers
+    least = _up(registers.minimum, SETMAXNREG_LEAST)
+    want = _up(registers.want, least.literal or SETMAXNREG_LEAST)
     return replace(role, registers=replace(registers, minimum=least, want=want))
 
 
-def _up(expr: Expr) -> Expr:
-    return expr if expr.literal is None else replace(expr, text=str(-(-expr.literal // 8) * 8))
+def _up(expr: Expr, least: int) -> Expr:
+    value = expr.literal
+    return expr if value is None else replace(expr, text=str(max(least, -(-value // 8) * 8)))

@@ -15,7 +15,8 @@ from pipelink_rules.model.source import Expr, Span
 
 WARPS_CTA = 32
 REGISTERS_THREAD = 255  # PTX ISA, maxnreg
-REGISTERS_LEAST = 24  # PTX ISA, setmaxnreg
+SETMAXNREG = (24, 256)  # PTX ISA, setmaxnreg
+RANGE_NOTE = "setmaxnreg takes 24 to 256 registers in steps of 8"
 BARRIER_THREADS = 1024
 ARRIVALS = 2**20 - 1  # PTX ISA, mbarrier: range of the pending count
 TX_BYTES = 2**20 - 1  # PTX ISA, mbarrier: range of tx-count
@@ -44,6 +45,8 @@ class _Bounds:
         """Records a clause that came out impossible."""
         numbers = ", ".join(f"{name}={value}" for name, value in sorted(self.values.items()))
         labels = [Label(span, f"with {numbers}" if numbers else "")] if span else []
+        if span and any(item.found == found and item.labels[0].span == span for item in self.found):
+            return  # the same expression, taken over by another clause
         labels += [Label(self.place, "given here")] if self.place else []
         self.found.append(
             Diagnostic(
@@ -76,18 +79,15 @@ def check_bound(
                 str(warps),
             )
         registers = role.registers
-        for clause, expr in (
-            ("min", registers.minimum),
-            ("want", registers.want),
-            ("entry", registers.entry),
-        ):
-            bounds.number(
-                expr,
-                f"`registers.{clause}` of {name}",
-                1,
-                REGISTERS_THREAD + 1,
-                why="a thread has at most 255 registers",
-            )
+        for clause, expr in (("min", registers.minimum), ("want", registers.want)):
+            bounds.number(expr, f"`registers.{clause}` of {name}", *SETMAXNREG, 8, RANGE_NOTE)
+        bounds.number(
+            registers.entry,
+            f"`registers.entry` of {name}",
+            1,
+            REGISTERS_THREAD,
+            why=f"a thread has at most {REGISTERS_THREAD} registers",
+        )
     for port in bound.ports:
         _port(bounds, port)
     for buffer in bound.buffers:

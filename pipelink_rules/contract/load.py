@@ -129,14 +129,14 @@ def _contract(top: Block, findings: Findings, file: str) -> Contract:
         archs=_archs(top),
         params=params,
         symbols=symbols,
-        where=top.exprs("where", COMPILE_TIME),
+        where=top.exprs("where", COMPILE_TIME, may_be_empty=True),
         work=work,
         roles=roles,
         ports=tuple(ports.values()),
         buffers=tuple(buffers.values()),
         named_barriers=tuple(barriers.values()),
         numeric=read_numeric(top),
-        requires=top.exprs("requires", LAUNCH_TIME),
+        requires=top.exprs("requires", LAUNCH_TIME, may_be_empty=True),
         file=file,
         span=top.keys.get("component", Span(file, 1, 1)),
     )
@@ -202,8 +202,6 @@ def _archs(top: Block) -> tuple[str, ...]:
                 found=node.text,
                 helps=did_you_mean(node.text, TARGETS),
             )
-    if "arch" in top and not found:
-        top.wrong(top.nodes["arch"], "a list with an architecture", "`arch`")
     return tuple(node.text for node in found)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.reader import Block
-from pipelink_rules.contract.text import Items, Node, Scalar, Table
+from pipelink_rules.contract.text import Node, Scalar, Table
 from pipelink_rules.diagnostics.diagnostic import Label
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Op, Port, Repeat
@@ -116,10 +116,7 @@ def _repeat(block: Block, key: str, node: Table, reach: Reach, depth: int) -> Re
         )
         return None
     count = inner.expr("repeat", ("param", "field"))
-    body = inner.nodes.get("body")
-    nodes = body.items if isinstance(body, Items) else inner.items("body", "operations")
-    if isinstance(body, Items) and not nodes:
-        inner.wrong(body, "a list with operations", "`body` of a repeat")
+    nodes = inner.items("body", "operations")
     read = _read(block, key, nodes, reach, depth + 1)
     return Repeat(count or Expr("1"), read, inner.keys.get("repeat", node.span))
 
@@ -214,7 +211,7 @@ def _check_name(
                 span,
                 expected=_kinds(wanted),
                 found=name,
-                helps=did_you_mean(name, fitting, "those of that kind"),
+                helps=did_you_mean(name, fitting, "it can be used on"),
             )
         return False
     declared = reach.span(name)
@@ -227,7 +224,7 @@ def _check_name(
             *there,
             expected=_kinds(wanted),
             found=_kinds((kind,)),
-            helps=did_you_mean(name, fitting, "those of that kind"),
+            helps=did_you_mean(name, fitting, "it can be used on"),
         )
         return False
     if reach.role not in reach.owners(name):
@@ -251,17 +248,18 @@ def _check_name(
 
 def _kinds(kinds: tuple[str, ...]) -> str:
     names = {
-        "ring out": "a ring port of direction out",
-        "ring in": "a ring port of direction in",
-        "registers out": "a register port of direction out",
-        "registers in": "a register port of direction in",
-        "global out": "a global port of direction out",
-        "global in": "a global port of direction in",
+        "ring out": "a ring out port",
+        "ring in": "a ring in port",
+        "registers out": "a register out port",
+        "registers in": "a register in port",
+        "global out": "a global out port",
+        "global in": "a global in port",
         "scalar in": "a scalar port",
         "buffer": "a buffer",
         "named barrier": "a named barrier",
     }
-    return " or ".join(names.get(kind, kind) for kind in kinds)
+    *others, last = (names.get(kind, kind) for kind in kinds)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _part(node: Scalar, word: str) -> Span:

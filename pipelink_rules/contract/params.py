@@ -44,8 +44,6 @@ def read_param(name: str, block: Block) -> Param:
         for node in block.words("in", "values")
         if (value := _value(block, node, kind)) is not None
     )
-    if "in" in block and not block.items("in", "values"):
-        block.wrong(block.nodes["in"], "a list with a value", block.named("in"))
     least = block.integer("min", -LARGEST, -LARGEST) if "min" in block and kind != "dtype" else None
     most = block.integer("max", LARGEST, -LARGEST) if "max" in block and kind != "dtype" else None
     step = (

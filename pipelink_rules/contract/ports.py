@@ -187,12 +187,6 @@ def _members(block: Block) -> tuple[Member, ...]:
 
 def _member(name: str, block: Block, scope: tuple[str, ...], span: Span) -> Member:
     shape = block.exprs("shape", scope)
-    if (
-        "shape" in block
-        and isinstance(block.nodes["shape"], Items)
-        and not block.nodes["shape"].items
-    ):
-        block.wrong(block.nodes["shape"], "a list of extents", block.named("shape"))
     strides = tuple(
         mode for node in block.items("strides", "strides") if (mode := _mode(block, node, scope))
     )

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pipelink_rules.contract import expression
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.names import problem_with
+from pipelink_rules.contract.syntax import IN_FLOW
 from pipelink_rules.contract.text import Items, Node, Scalar, Table
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
@@ -66,7 +67,9 @@ class Block:
                     "PL0005",
                     f"{what} has no clause `{key.text}`",
                     key.span,
-                    helps=did_you_mean(key.text, left, "clauses"),
+                    helps=(IN_FLOW,)
+                    if key.text.endswith(")")
+                    else did_you_mean(key.text, left, "clauses"),
                 )
         for name, required in keys.items():
             if required:
@@ -77,13 +80,8 @@ class Block:
 
     def wrong(self, node: Node, expected: str, clause: str) -> None:
         """Records a value of the wrong type."""
-        self.findings.add(
-            "PL0007",
-            f"{clause} is not {expected}",
-            node.span,
-            expected=expected,
-            found=kind_of(node),
-        )
+        clauses = {"expected": expected, "found": kind_of(node)}
+        self.findings.add("PL0007", f"{clause} is not {expected}", node.span, **clauses)
 
     def named(self, key: str) -> str:
         """How messages call a clause."""
@@ -222,11 +220,13 @@ class Block:
         node = self.scalar(key, "an expression")
         return default if node is None else self.expression(node, key, scope) or default
 
-    def exprs(self, key: str, scope: Collection[str]) -> tuple[Expr, ...]:
+    def exprs(
+        self, key: str, scope: Collection[str], may_be_empty: bool = False
+    ) -> tuple[Expr, ...]:
         """A list of expressions."""
         return tuple(
             expr
-            for node in self.items(key, "expressions")
+            for node in self.items(key, "expressions", may_be_empty)
             if (expr := self.expression(node, key, scope)) is not None
         )
 
@@ -249,7 +249,7 @@ class Block:
 
     # -- collections --------------------------------------------------------------------------
 
-    def items(self, key: str, what: str) -> tuple[Node, ...]:
+    def items(self, key: str, what: str, may_be_empty: bool = False) -> tuple[Node, ...]:
         """The nodes of a list."""
         node = self.nodes.get(key)
         if node is None:
@@ -257,6 +257,8 @@ class Block:
         if not isinstance(node, Items):
             self.wrong(node, f"a list of {what}", self.named(key))
             return ()
+        if not node.items and not may_be_empty:
+            self.wrong(node, f"a list with {what} in it", self.named(key))
         return node.items
 
     def words(self, key: str, what: str) -> tuple[Scalar, ...]:

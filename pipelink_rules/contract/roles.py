@@ -39,8 +39,6 @@ def read_role(
                 "set `direction: out` of `work`",
             )
     bodies = {key: read_body(block, key, reach) for key in ("prologue", "body", "epilogue")}
-    if not schedule and "body" in block and not bodies["body"]:
-        block.wrong(block.nodes["body"], "a list with an operation", block.named("body"))
     mma = uses_mma(bodies["body"])
     return Role(
         name=name,

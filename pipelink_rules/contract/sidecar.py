@@ -58,7 +58,10 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
     """
     file = shown(path)
     data = _read(Path(path), file)
-    if data.get("sidecar") != SIDECAR_VERSION:
+    if "sidecar" not in data:
+        what = "it is a contract" if "contract" in data else "it has no `sidecar:`"
+        raise _no_sidecar(file, what)
+    if data["sidecar"] != SIDECAR_VERSION:
         raise error(
             "PL0022",
             f"{file} is a sidecar of another version of PipeLink",

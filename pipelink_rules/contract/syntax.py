@@ -33,6 +33,8 @@ COMPARISON: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+UNCLOSED = "a `(` is not closed"
+IN_FLOW = "inside [ ] and { } a text with a comma needs quotes"
 _CHARACTERS = re.compile(r"[A-Za-z0-9_ \t()+\-*/%<>=!,]*")
 _BAD_NUMBER = re.compile(r"(?<![A-Za-z0-9_])[0-9]+[A-Za-z_][A-Za-z0-9_]*")
 _HINTS = {
@@ -77,7 +79,9 @@ def parse(text: str) -> ast.expr:
             tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as problem:
         at = max((problem.offset or 1) - 1, 0)
-        raise Refused(_plain(problem.msg), at, at + 1) from None
+        reason = _plain(problem.msg)
+        hint = IN_FLOW if reason == UNCLOSED else ""
+        raise Refused(reason, at, at + 1, hint) from None
     except (ValueError, RecursionError, MemoryError):
         raise Refused("it is nested too deeply") from None
     _check(tree, 0, [0])
@@ -86,7 +90,7 @@ def parse(text: str) -> ast.expr:
 
 def _plain(message: str) -> str:
     """Python's reason without Python's suggestions."""
-    known = {"leading zeros": "numbers have no leading zeros", "was never closed": "an open `(`"}
+    known = {"leading zeros": "numbers have no leading zeros", "was never closed": UNCLOSED}
     for part, plain in known.items():
         if part in message:
             return plain

@@ -147,7 +147,7 @@ def _yaml_help(reason: str) -> tuple[str, ...]:
     if "cannot start any token" in reason:
         return ("put the text into quotes",)
     if "',' or" in reason:
-        return ('inside [ ] and { } a text with a comma needs quotes: "ceildiv(K, TK)"',)
+        return ("close every [ with ] and every { with }",)
     return ()
 
 

@@ -1,11 +1,11 @@
-"""Which codes are there?  Collects the rows of `codes/`; ids and slugs are unique."""
+"""Which codes are there?  Collects the rows of the modules in `codes/`."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -38,18 +38,39 @@ STAGES = ("text", "collect", "check", "place", "compile", "link", "build", "laun
 
 @lru_cache(maxsize=1)
 def catalogue() -> Mapping[str, Code]:
-    """All codes by id, sorted; ValueError where two rows share an id or a slug."""
+    """All codes by id, sorted.  Of two rows with one id the first counts; see `clashes`."""
     rows: dict[str, Code] = {}
-    slugs: dict[str, str] = {}
+    for _, code in _rows():
+        rows.setdefault(code.id, code)
+    return MappingProxyType(dict(sorted(rows.items())))
+
+
+def clashes() -> list[str]:
+    """What is wrong with the rows themselves: shared ids or slugs, unknown families and stages."""
+    found: list[str] = []
+    seen: dict[str, str] = {}
+    for module, code in _rows():
+        for word in (code.id, code.slug):
+            if word in seen:
+                found.append(f"{module}: {word} ({code.id}) is taken by {seen[word]}")
+            seen.setdefault(word, f"{code.id} of {module}")
+        if not re.fullmatch(r"PL[0-9]{4}", code.id) or code.id[2:4] not in FAMILIES:
+            found.append(f"{module}: {code.id} is in no family")
+        if module[1:3] != code.id[2:4]:
+            found.append(f"{module}: {code.id} belongs into another module")
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.slug):
+            found.append(f"{module}: {code.id} has a slug of other characters: {code.slug}")
+        if code.stage not in STAGES:
+            found.append(f"{module}: {code.id} has the unknown stage {code.stage}")
+        if not code.purpose.endswith("."):
+            found.append(f"{module}: the purpose of {code.id} is not a sentence")
+    return found
+
+
+def _rows() -> Iterator[tuple[str, Code]]:
     for module in sorted(item.name for item in pkgutil.iter_modules(codes.__path__)):
         for code in importlib.import_module(f"{codes.__name__}.{module}").CODES:
-            if code.id in rows:
-                raise ValueError(f"{module}: {code.id} is taken by {rows[code.id].slug}")
-            if code.slug in slugs:
-                raise ValueError(f"{module}: the slug {code.slug} is taken by {slugs[code.slug]}")
-            rows[code.id] = code
-            slugs[code.slug] = code.id
-    return MappingProxyType(dict(sorted(rows.items())))
+            yield module, code
 
 
 def lookup(word: str) -> Code | None:

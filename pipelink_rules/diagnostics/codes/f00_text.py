@@ -135,7 +135,7 @@ CODES: tuple[Code, ...] = (
         "PL0029",
         "impossible-number",
         "With these parameters a clause comes out as a number that no SM has.",
-        "PTX ISA; CUDA programming guide, compute capabilities",
+        "",
         "text",
     ),
     Code(
