@@ -46,24 +46,32 @@ def _common(toolkit: Toolkit, unit: Unit) -> list[str]:
     return argv
 
 
-def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> list[str]:
+def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
     """Link-time code of one architecture, device only (a host pass would triple the time)."""
     arch = number(unit.arch)
     argv = [*_common(toolkit, unit), "--fatbin"]
     # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
     argv += ["-gencode", f"arch=compute_{arch},code=lto_{arch}"]
-    argv += ["-MMD", "-MF", depfile] if depfile else []
     return [*argv, unit.source, "-o", out]
 
 
-def shadow_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
-    """The same code as PTX, for the scans that intermediate code does not allow."""
-    return [*_ptx(toolkit, unit), unit.source, "-o", out]
+def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str) -> list[str]:
+    """Link-time code and PTX from one run of the front end, which takes most of the time.
+
+    The linkers take the link-time code of such an object; the PTX stays in `keep` as
+    `<source stem>.ptx`: the shadow that the scans read.
+    """
+    arch = number(unit.arch)
+    argv = [*_common(toolkit, unit), "--fatbin"]
+    argv += ["-gencode", f"arch=compute_{arch},code=[compute_{arch},lto_{arch}]"]
+    argv += ["-MMD", "-MF", depfile, "--keep", "--keep-dir", keep]
+    return [*argv, unit.source, "-o", out]
 
 
-def listing_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
+def listing_argv(toolkit: Toolkit, unit: Unit, out: str, *, show_inline: bool = True) -> list[str]:
     """PTX without optimisation: one function per function of the source, also the inlined ones."""
-    return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *_SHOW_INLINE, unit.source, "-o", out]
+    show = _SHOW_INLINE if show_inline else ()
+    return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *show, unit.source, "-o", out]
 
 
 def _ptx(toolkit: Toolkit, unit: Unit) -> list[str]:

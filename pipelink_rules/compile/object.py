@@ -1,0 +1,138 @@
+"""One source becomes one object: code for linking, its PTX, and the table of shared names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelink_rules.compile.nvcc import Unit, listing_argv, object_argv
+from pipelink_rules.compile.run import Subject, compile_checked, run
+from pipelink_rules.compile.weak import weak_table
+from pipelink_rules.files.atomic import sha256, write_text
+from pipelink_rules.files.codec import to_json
+from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+Inspect = Callable[[str, Path], None]  # (source, dependency file): raises on undeclared headers
+
+
+@dataclass(frozen=True)
+class CompiledUnit:
+    """What one translation unit gave, in a work folder."""
+
+    fatbin: Path
+    ptx: Path
+    weak: tuple[WeakSymbol, ...]
+    command: tuple[str, ...]  # with the tool's name instead of its path
+    warnings: str
+
+
+@contextmanager
+def work_folder(beside: Path) -> Iterator[Path]:
+    """A private folder next to the results; removed at the end, whatever happens."""
+    beside.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=beside, prefix=".work_"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def compile_unit(
+    unit: Unit,
+    toolkit: Toolkit,
+    folder: Path,
+    subject: Subject,
+    inspect: Inspect | None = None,
+    also: Iterable[Callable[[], object]] = (),
+) -> CompiledUnit:
+    """Compiles a unit into `folder`; `also` runs at the same time.
+
+    The compiler runs twice, side by side: once for the linkable code together with its PTX, once
+    without optimisation for the table of weak symbols.
+    """
+    fatbin, depfile = folder / "unit.fatbin", folder / "unit.d"
+    listing = folder / "unit.listing.ptx"
+    argv = object_argv(toolkit, unit, str(fatbin), str(depfile), str(folder))
+    with ThreadPoolExecutor(2) as pool:
+        main = pool.submit(compile_checked, argv, toolkit, subject)
+        side = pool.submit(run, listing_argv(toolkit, unit, str(listing)), toolkit)
+        rest = [pool.submit(work) for work in also]
+        output = main.result()  # its errors are the ones to show
+        listed = side.result()
+        if not listed.ok:
+            # A source may insist on inlining; then only what the compiler keeps apart is listed.
+            shown = listing_argv(toolkit, unit, str(listing), show_inline=False)
+            compile_checked(shown, toolkit, subject)
+        for future in rest:
+            future.result()
+    if inspect is not None:
+        inspect(unit.source, depfile)
+    return CompiledUnit(
+        fatbin,
+        folder / f"{Path(unit.source).stem}.ptx",
+        weak_table(listing.read_text(encoding="utf-8")),
+        _command(argv, folder),
+        output.text.strip(),
+    )
+
+
+def _command(argv: list[str], folder: Path) -> tuple[str, ...]:
+    """The command as it is recorded: equal on every machine."""
+    named = [Path(argv[0]).name, *argv[1:]]
+    return tuple(part.replace(f"{folder}/", "").replace(str(folder), ".") for part in named)
+
+
+def compile_object(
+    source: str | Path,
+    out: str | Path,
+    arch: str,
+    toolkit: Toolkit,
+    *,
+    includes: Iterable[str | Path] = (),
+    defines: Iterable[str] = (),
+    flags: Iterable[str] = (),
+    name: str = "",
+    inspect: Inspect | None = None,
+) -> tuple[WeakSymbol, ...]:
+    """Compiles glue or a device runtime: `out` (.fatbin) and its `.weak.json` beside it.
+
+    flags: code-generation flags, as in Variant.flags; all objects of a link have the same.
+    PL0905 where it does not compile.
+    """
+    target = Path(out)
+    unit = Unit(
+        str(source),
+        arch,
+        tuple(str(folder) for folder in includes),
+        tuple(defines),
+        tuple(flags),
+    )
+    subject = Subject(name or f"`{source}`")
+    with work_folder(target.parent) as folder:
+        compiled = compile_unit(unit, toolkit, folder, subject, inspect)
+        write_text(weak_file(target), to_json(compiled.weak))
+        os.replace(compiled.fatbin, target)
+    return compiled.weak
+
+
+def weak_file(fatbin: str | Path) -> Path:
+    """The table of shared names that belongs to an object without a sidecar."""
+    return Path(fatbin).with_suffix(".weak.json")
+
+
+def runtime_file(runtime: str, flags: Iterable[str] = ()) -> str:
+    """The file of a device runtime, one per set of code-generation flags: `release.fatbin`."""
+    suffix = "".join(f"-{flag.replace('=', '_')}" for flag in sorted(flags))
+    return f"{runtime}{suffix}.fatbin"
+
+
+def digests(paths: Iterable[Path]) -> tuple[tuple[str, str], ...]:
+    """(file name, sha256), sorted."""
+    return tuple(sorted((path.name, sha256(path)) for path in paths))

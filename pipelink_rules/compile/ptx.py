@@ -1,0 +1,229 @@
+"""What is in a PTX text?  Functions with their statements, and variables (PTX ISA, syntax).
+
+Reads what nvcc writes (no line information); a statement is a label, a declaration, an instruction
+or a brace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.S)
+_LINKAGE = re.compile(r"\.(visible|weak|extern|common)\b")
+_SPACE = re.compile(r"\.(global|const|shared|local)\b")
+_LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a function body."""
+
+    text: str  # without the semicolon, white space collapsed
+    guard: str  # "@%p1", "@!%p1" or ""
+    opcode: str  # "bar.sync"; ".reg" for a declaration; "label", "{" or "}"
+    operands: str
+
+    @property
+    def base(self) -> str:
+        """The instruction's name without its modifiers: `bar`."""
+        return self.opcode.split(".", 1)[0]
+
+    def arguments(self) -> list[str]:
+        """Operands, split at the commas outside of brackets."""
+        parts, depth, start = [], 0, 0
+        for position, char in enumerate(self.operands):
+            if char in "[{(":
+                depth += 1
+            elif char in "]})":
+                depth -= 1
+            elif char == "," and depth == 0:
+                parts.append(self.operands[start:position].strip())
+                start = position + 1
+        parts.append(self.operands[start:].strip())
+        return [part for part in parts if part]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function with a body."""
+
+    name: str
+    linkage: str  # "visible", "weak" or "" (internal)
+    entry: bool  # a kernel
+    header: str
+    body: str
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """The body, in order."""
+        return tuple(_statements(self.body))
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable at module level or inside a function."""
+
+    name: str
+    linkage: str
+    space: str  # global, const, shared, local
+    text: str  # the whole declaration
+
+    @property
+    def initialised(self) -> bool:
+        """It has an initial value."""
+        return "=" in self.text
+
+
+@dataclass(frozen=True)
+class Module:
+    """A PTX text, taken apart."""
+
+    functions: tuple[Function, ...]
+    variables: tuple[Variable, ...]
+    externs: tuple[str, ...]  # functions declared `.extern`
+
+    def function(self, name: str) -> Function | None:
+        """The function of that name, if it is defined here."""
+        return next((item for item in self.functions if item.name == name), None)
+
+
+def without_comments(text: str) -> str:
+    """The text with every comment replaced by a space."""
+    return _COMMENT.sub(lambda hit: hit[0] if hit[0].startswith('"') else " ", text)
+
+
+def read_ptx(text: str) -> Module:
+    """Takes a PTX text apart."""
+    body = re.sub(
+        r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", without_comments(text), flags=re.M
+    )
+    functions: list[Function] = []
+    variables: list[Variable] = []
+    externs: list[str] = []
+    for head, block in _items(body):
+        if re.search(r"\.(func|entry)\b", head):
+            name, linkage = _function_name(head), _linkage(head)
+            if block is None:
+                externs += [name] if linkage == "extern" else []
+                continue
+            entry = re.search(r"\.entry\b", head) is not None
+            functions.append(Function(name, linkage, entry, head, block))
+            variables += _variables(block)
+        elif _SPACE.search(head):
+            variables.append(_variable(head + (f" {{{block}}}" if block else "")))
+    return Module(tuple(functions), tuple(variables), tuple(externs))
+
+
+def _items(text: str) -> Iterator[tuple[str, str | None]]:
+    """Top-level items: (head, body without braces or None)."""
+    start, position, length = 0, 0, len(text)
+    while position < length:
+        char = text[position]
+        if char == ";":
+            head = " ".join(text[start:position].split())
+            if head:
+                yield head, None
+            start = position + 1
+        elif char == "{":
+            end = closing_brace(text, position)
+            head = " ".join(text[start:position].split())
+            if "=" in head:  # an initialiser: the item ends at its semicolon
+                end = text.index(";", end)
+                yield " ".join(text[start:end].split()), None
+            else:
+                yield head, text[position + 1 : end]
+            start, position = end + 1, end
+        position += 1
+
+
+def closing_brace(text: str, opening: int) -> int:
+    """The position of the brace that closes the one at `opening`."""
+    depth = 0
+    for hit in re.compile(r"[{}]").finditer(text, opening):
+        depth += 1 if hit[0] == "{" else -1
+        if depth == 0:
+            return hit.start()
+    raise ValueError("unbalanced braces in PTX")
+
+
+def _linkage(head: str) -> str:
+    found = _LINKAGE.search(head)
+    return found[1] if found else ""
+
+
+def _function_name(head: str) -> str:
+    # .visible .func (.param .b32 r) name (params)   /   .visible .entry name (params)
+    rest = re.split(r"\.(?:func|entry)\b", head, maxsplit=1)[1].strip()
+    rest = re.sub(r"^\(.*?\)\s*", "", rest)
+    found = re.match(r"[\w$%.]+", rest)
+    return found[0] if found else ""
+
+
+def _variables(block: str) -> list[Variable]:
+    found = []
+    for statement in _statements(block):
+        if statement.opcode in (".local", ".shared", ".global", ".const"):
+            found.append(_variable(statement.text))
+    return found
+
+
+def _variable(text: str) -> Variable:
+    declared = text.split("=", 1)[0]
+    names = re.findall(r"(?<![\w.$%])[A-Za-z_$%][\w$]*(?=\s*(?:\[|,|$))", declared)
+    space = _SPACE.search(text)
+    return Variable(names[0] if names else "", _linkage(text), space[1] if space else "", text)
+
+
+def _statements(body: str) -> Iterator[Statement]:
+    for text in _pieces(body):
+        yield _statement(text)
+
+
+def _pieces(body: str) -> Iterator[str]:
+    """Splits at semicolons, labels and the braces of scopes (not those of operand vectors)."""
+    current = ""
+    for part in re.split(r"(;|\{|\}|\n)", body):
+        stripped = part.strip()
+        if part == "\n":
+            current += " "
+            label = _LABEL.match(current.strip())
+            if label and not current.strip()[label.end() :].strip():
+                yield current.strip()
+                current = ""
+        elif stripped == ";":
+            yield from _with_labels(current)
+            current = ""
+        elif stripped in ("{", "}") and part == stripped and not current.strip():
+            yield stripped
+        else:
+            current += part
+    if current.strip():
+        yield from _with_labels(current)
+
+
+def _with_labels(text: str) -> Iterator[str]:
+    rest = text.strip()
+    label = _LABEL.match(rest)
+    while label and rest[label.end() :].strip() and not rest.startswith("."):
+        yield rest[: label.end()]
+        rest = rest[label.end() :].strip()
+        label = _LABEL.match(rest)
+    if rest:
+        yield " ".join(rest.split())
+
+
+def _statement(text: str) -> Statement:
+    if text in ("{", "}"):
+        return Statement(text, "", text, "")
+    if _LABEL.fullmatch(text):
+        return Statement(text, "", "label", text.rstrip(": "))
+    guard = ""
+    rest = text
+    found = re.match(r"@!?[%\w]+\s*", rest)
+    if found:
+        guard, rest = found[0].strip(), rest[found.end() :]
+    opcode, _, operands = rest.partition(" ")
+    return Statement(text, guard, opcode, operands.strip())

@@ -1,0 +1,339 @@
+"""Does a component's code keep the rules for component sources?  Reads its shadow PTX.
+
+Local memory is not judged here: what is passed by reference to the runtime has an address until
+it is linked.  The probe sees what is left then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pipelink_rules.compile.ptx import Function, Module, Statement
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.source import Span
+
+_PLACE = re.compile(
+    r"%(tid|ntid|ctaid|nctaid|warpid|nwarpid|smid|nsmid|gridid|clusterid|nclusterid"
+    r"|cluster_ctaid|cluster_nctaid|cluster_ctarank|cluster_nctarank|is_explicit_cluster)\b"
+)
+_HIDDEN = {
+    "vprintf": "printf",
+    "malloc": "malloc",
+    "free": "free",
+    "__assertfail": "assert",
+    "__assert_fail": "assert",
+}
+_TENSOR_MEMORY = re.compile(r"tcgen05\.(alloc|dealloc|relinquish_alloc_permit)")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The component's own files, to say where a finding comes from."""
+
+    texts: Mapping[str, str]  # file -> text
+
+    def find(self, pattern: str) -> Label | None:
+        """The first place outside of comments where the pattern matches."""
+        for file, text in self.texts.items():
+            for number, line in enumerate(text.splitlines(), 1):
+                code = line.split("//", 1)[0]
+                hit = re.search(pattern, code)
+                if hit:
+                    length = max(1, hit.end() - hit.start())
+                    return Label(Span(file, number, hit.start() + 1, length), "here")
+        return None
+
+
+def scan(
+    module: Module, variant: Variant, sources: Sources, runtime: frozenset[str]
+) -> tuple[Diagnostic, ...]:
+    """Every rule that the code breaks, one finding per rule and function.
+
+    `runtime`: the operations of the device runtime, as its header declares them; empty = unknown.
+    """
+    found: dict[tuple[str, str], Diagnostic] = {}
+    findings = (
+        *_entries(module, variant),
+        *_variables(module, variant, sources),
+        *_externals(module, variant, sources, runtime),
+        *(item for function in module.functions for item in _function(function, variant, sources)),
+    )
+    for item in findings:
+        found.setdefault((item.code, item.subject), item)
+    return tuple(found.values())
+
+
+def _entries(module: Module, variant: Variant) -> Iterator[Diagnostic]:
+    defined = {item.name for item in module.functions if item.linkage == "visible"}
+    for role in variant.contract.roles:
+        symbol = variant.symbol(role.name)
+        if symbol in defined:
+            continue
+        stem = symbol.rsplit("_", 1)[0]
+        other = sorted(name for name in defined if name.rsplit("_", 1)[0] == stem)
+        yield Diagnostic(
+            "PL0906",
+            f"role `{role.name}` of `{variant.contract.component}` has no entry in the object",
+            tuple(Label(span, "declared here") for span in (role.span,) if span),
+            expected=symbol,
+            found=", ".join(other) if other else "no such function",
+            helps=(
+                "include the generated header and define the entry as "
+                f"PL_ENTRY({role.name})(...) {{ ... }}",
+            ),
+            subject=role.name,
+        )
+    for function in module.functions:
+        if function.entry:
+            yield _finding(
+                "PL0912",
+                f"`{function.name}` is a kernel",
+                variant,
+                None,
+                function.name,
+                expected="entries only: the linked kernel calls them",
+                helps=(f"make it a PL_ENTRY of `{variant.contract.component}`",),
+            )
+
+
+def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
+    for item in module.variables:
+        if item.space == "shared":
+            yield _finding(
+                "PL0901",
+                f"`{item.name}` is shared memory that the contract does not declare",
+                variant,
+                sources.find(r"\b__shared__\b"),
+                item.name,
+                expected="buffers: of the contract; the entry receives their addresses",
+                found=item.text[:120],
+                helps=("declare a buffer in the contract and take it from the relocations",),
+            )
+        elif item.linkage != "extern" and _is_state(item.name, item.text, item.space, module):
+            yield _finding(
+                "PL0911",
+                f"`{item.name}` is global state of the object",
+                variant,
+                sources.find(rf"\b{re.escape(item.name)}\b") or sources.find(r"\b__device__\b.*="),
+                item.name,
+                expected="constants only; what changes is an argument of the entry",
+                found=item.text[:120],
+                helps=("make it `static constexpr`, or a port of the contract",),
+            )
+
+
+def _is_state(name: str, text: str, space: str, module: Module) -> bool:
+    if space == "const":
+        return "=" not in text
+    if space != "global":
+        return False
+    if ".visible" in text or "=" not in text:
+        return True
+    return any(_writes(function, name) for function in module.functions)
+
+
+def _writes(function: Function, name: str) -> bool:
+    """Whether the function stores through an address computed from the variable."""
+    word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
+    tainted: set[str] = set()
+    for statement in function.statements:
+        arguments = statement.arguments()
+        if not arguments:
+            continue
+        if statement.base in ("st", "red") or (statement.base == "atom" and len(arguments) > 1):
+            address = arguments[1] if statement.base == "atom" else arguments[0]
+            if word.search(address) or tainted & set(re.findall(r"%\w+", address)):
+                return True
+        elif statement.base in ("mov", "cvta", "add", "mad", "sub", "selp"):
+            sources = " ".join(arguments[1:])
+            if word.search(sources) or tainted & set(re.findall(r"%\w+", sources)):
+                tainted.add(arguments[0])
+    return False
+
+
+def _externals(
+    module: Module, variant: Variant, sources: Sources, runtime: frozenset[str]
+) -> Iterator[Diagnostic]:
+    called = {callee for item in module.functions for callee in _callees(item)}
+    for name in sorted(called & set(module.externs)):
+        if name in _HIDDEN:
+            word = _HIDDEN[name]
+            yield _finding(
+                "PL0902",
+                f"`{variant.contract.component}` calls {word}",
+                variant,
+                sources.find(rf"\b{word}\b"),
+                word,
+                expected="no call that is left after linking",
+                found=name,
+                helps=(f"remove the {word}; the watchdog runtime reports where a kernel stands",),
+            )
+        elif runtime and name not in runtime:
+            hint = did_you_mean(name, sorted(runtime))
+            yield _finding(
+                "PL0913",
+                f"`{variant.contract.component}` calls `{name}`, which nobody defines",
+                variant,
+                sources.find(rf"\b{re.escape(name)}\b"),
+                name,
+                expected="an operation of <pipelink/runtime.cuh>",
+                found=name,
+                helps=(hint,) if hint else (),
+            )
+    for function in module.functions:
+        if function.name in _reachable(function.name, module):
+            yield _finding(
+                "PL0902",
+                f"`{function.name}` calls itself",
+                variant,
+                None,
+                function.name,
+                expected="no recursion: it needs a stack",
+            )
+
+
+def _callees(function: Function) -> set[str]:
+    found = set()
+    for statement in function.statements:
+        if statement.base == "call":
+            names = [a for a in statement.arguments() if not a.startswith(("(", "%"))]
+            found |= set(names[:1])
+    return found
+
+
+def _reachable(name: str, module: Module) -> set[str]:
+    calls = {item.name: _callees(item) for item in module.functions}
+    seen: set[str] = set()
+    todo = list(calls.get(name, ()))
+    while todo:
+        callee = todo.pop()
+        if callee not in seen:
+            seen.add(callee)
+            todo += calls.get(callee, ())
+    return seen
+
+
+def _function(function: Function, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
+    for statement in function.statements:
+        yield from _instruction(statement, function, variant, sources)
+
+
+def _instruction(
+    statement: Statement, function: Function, variant: Variant, sources: Sources
+) -> Iterator[Diagnostic]:
+    name = variant.contract.component
+    if statement.base in ("bar", "barrier") and not statement.opcode.startswith("bar.warp"):
+        yield from _barrier(statement, variant, sources)
+    elif statement.base == "setmaxnreg":
+        yield _finding(
+            "PL0907",
+            f"`{name}` moves registers itself",
+            variant,
+            sources.find("setmaxnreg|reg_alloc|reg_dealloc"),
+            "setmaxnreg",
+            expected="registers: {min, want} in the contract",
+            found=statement.text,
+            helps=("remove it: the linked kernel moves registers once per warpgroup",),
+        )
+    elif _TENSOR_MEMORY.match(statement.opcode):
+        yield _finding(
+            "PL0907",
+            f"`{name}` allocates tensor memory itself",
+            variant,
+            sources.find(r"tcgen05|TmemAlloc|Allocator"),
+            "tensor memory",
+            expected="columns given by the linker",
+            found=statement.text,
+        )
+    elif statement.base == "exit":
+        yield _finding(
+            "PL0909",
+            f"`{name}` ends its thread",
+            variant,
+            sources.find(r'"[^"]*\bexit\b'),
+            function.name,
+            expected="return from the entry",
+            found=statement.text,
+            helps=("return instead: the thread still has work items, releases and barriers",),
+        )
+    elif statement.base == "alloca":
+        yield _finding(
+            "PL0902", f"`{name}` calls alloca", variant, sources.find("alloca"), "alloca"
+        )
+    elif statement.base == "call" and _is_indirect(statement):
+        yield _finding(
+            "PL0902",
+            f"`{name}` calls through a pointer",
+            variant,
+            sources.find(r"\bvirtual\b"),
+            "indirect call",
+            expected="calls of known functions, which are inlined",
+            found=statement.text[:120],
+            helps=("no virtual functions and no function pointers in device code",),
+        )
+    place = _PLACE.search(statement.operands)
+    if place:
+        yield _finding(
+            "PL0908",
+            f"`{name}` reads {place[0]}",
+            variant,
+            sources.find(r"\b(threadIdx|blockIdx|blockDim|gridDim)\b") or sources.find(place[0]),
+            place[0],
+            expected="the entry's `thread` argument and the fields of the work item",
+            found=statement.text,
+            helps=(
+                "use `thread` for the place in the role, work fields for the place in the grid",
+            ),
+        )
+
+
+def _is_indirect(statement: Statement) -> bool:
+    callee = [part for part in statement.arguments() if not part.startswith("(")]
+    return bool(callee) and callee[0].startswith("%")
+
+
+def _barrier(statement: Statement, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
+    name = variant.contract.component
+    if statement.opcode.startswith("barrier.cluster"):
+        yield _finding(
+            "PL0907",
+            f"`{name}` synchronises the cluster",
+            variant,
+            sources.find(r"cluster"),
+            "cluster barrier",
+            expected="cluster barriers are the linked kernel's",
+            found=statement.text,
+        )
+        return
+    arguments = statement.arguments()
+    # A reduction has its result first.
+    position = 1 if ".red" in statement.opcode else 0
+    number = arguments[position] if len(arguments) > position else ""
+    if number.isdigit():
+        what = (
+            "all threads of the kernel" if number == "0" and len(arguments) == 1 else "a literal id"
+        )
+        yield _finding(
+            "PL0907",
+            f"`{name}` uses hardware barrier {number} ({what})",
+            variant,
+            sources.find(r"__syncthreads|\bbar(rier)?\.(cta\.)?(sync|arrive|red)|\.sync\(\)"),
+            f"barrier {number}",
+            expected="named_barriers: in the contract; ids are given by the linker",
+            found=statement.text,
+            helps=("declare a named barrier and use pl_barrier_sync(at.<name>)",),
+        )
+
+
+def _finding(
+    code: str, message: str, variant: Variant, label: Label | None, subject: str, **clauses: object
+) -> Diagnostic:
+    contract = variant.contract
+    place = contract.span or (Span(contract.file) if contract.file else None)
+    labels = [label] if label else []
+    labels += [Label(place, f"the contract of `{contract.component}`")] if place else []
+    return Diagnostic(code, message, tuple(labels), subject=subject, **clauses)  # type: ignore[arg-type]

@@ -1,0 +1,194 @@
+"""One component becomes one variant: header, object, scan, probe, interface and sidecar."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pipelink_rules.compile.codegen import codegen_of
+from pipelink_rules.compile.nvcc import Unit, fatbin_argv
+from pipelink_rules.compile.object import (
+    CompiledUnit,
+    Inspect,
+    compile_unit,
+    digests,
+    work_folder,
+)
+from pipelink_rules.compile.options import sort_out
+from pipelink_rules.compile.probe import link_probe, probe_role
+from pipelink_rules.compile.probe_source import probe_source
+from pipelink_rules.compile.ptx import read_ptx
+from pipelink_rules.compile.run import Subject, compile_checked
+from pipelink_rules.compile.scan import Sources, scan
+from pipelink_rules.contract.header import emit_header
+from pipelink_rules.contract.interface import dump_interface
+from pipelink_rules.contract.sidecar import dump_sidecar
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.model.contract import BuildRecord, Measured, Role, Variant
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+_OPERATION = re.compile(r"\b(pl_\w+)\s*\(")
+
+
+@dataclass(frozen=True)
+class CompiledVariant:
+    """The files of a variant and what is in them."""
+
+    variant: Variant  # with the probe's results
+    build: BuildRecord
+    folder: Path
+    warnings: str  # the compiler's, '' where there were none
+
+
+def compile_variant(
+    variant: Variant,
+    sources: Sequence[str | Path],
+    includes: Iterable[str | Path],
+    copts: Iterable[str],
+    defines: Iterable[str],
+    arch: str,
+    toolkit: Toolkit,
+    out_dir: str | Path,
+    headers: Iterable[str | Path] = (),
+    *,
+    runtime: str | Path,
+    inspect: Inspect | None = None,
+    strict: bool = False,
+) -> CompiledVariant:
+    """Compiles a variant into `out_dir`; every file there is written at the end, at once.
+
+    sources: .cu files, relative to the folder the build runs in.  headers: files searched when a
+    finding is located.  runtime: the release runtime of this arch and of the variant's flags; the
+    probe links it.  inspect: called with (source, dependency file) after the compiler has run.
+    strict: warnings are errors.  Raises PL0901..PL0913, PL0926, PL1209, PL1215 or what `inspect`
+    raises; nothing is written then.
+    """
+    folder = Path(out_dir)
+    contract = variant.contract
+    stem = contract.component
+    header = emit_header(variant)
+    write_text(folder / f"{stem}.contract.cuh", header)
+    options = sort_out(copts)
+    unit = Unit(
+        _one_source(sources, folder, stem),
+        arch,
+        (str(folder), *(str(path) for path in includes)),
+        tuple(defines),
+        variant.flags or options.flags,
+        options.other,
+        strict,
+    )
+    subject = Subject(f"component `{stem}`", contract, header)
+    with work_folder(folder) as work:
+        probe = work / "probe.fatbin"
+
+        def compile_probe() -> None:
+            (work / "probe.cu").write_text(probe_source(variant), encoding="utf-8")
+            source = replace(unit, source=str(work / "probe.cu"), options=(), strict=False)
+            compile_checked(
+                fatbin_argv(toolkit, source, str(probe)), toolkit, Subject(f"probe of {stem}")
+            )
+
+        compiled = compile_unit(unit, toolkit, work, subject, inspect, (compile_probe,))
+        _refuse(compiled, variant, [*sources, *headers], unit.includes)
+        linked = link_probe((compiled.fatbin, probe, runtime), arch, toolkit, work, subject)
+        probes = [
+            (role.name, probe_role(variant, role, linked, arch, toolkit, work))
+            for role in contract.roles
+        ]
+        _keep_promises(contract.roles, dict(probes), stem)
+        measured = replace(variant, measured=tuple(probes))
+        build = _record(compiled, measured, toolkit, work, stem)
+        os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
+        os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
+        write_text(folder / f"{stem}.interface.json", dump_interface(measured))
+        write_text(folder / f"{stem}.contract.yaml", dump_sidecar(measured, build))
+    return CompiledVariant(measured, build, folder, compiled.warnings)
+
+
+def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
+    """A component is one object; several sources are compiled as one unit."""
+    if len(sources) == 1:
+        return str(sources[0])
+    unit = folder / f"{stem}.unit.cu"
+    lines = [f'#include "{os.path.relpath(source, folder)}"' for source in sources]
+    write_text(unit, "\n".join(lines) + "\n")
+    return str(unit)
+
+
+def _refuse(
+    compiled: CompiledUnit,
+    variant: Variant,
+    files: Sequence[str | Path],
+    includes: Sequence[str],
+) -> None:
+    texts: dict[str, str] = {}
+    for file in files:
+        path = Path(file)
+        if path.is_file():
+            texts[str(file)] = path.read_text(encoding="utf-8", errors="replace")
+    module = read_ptx(compiled.ptx.read_text(encoding="utf-8"))
+    findings = scan(module, variant, Sources(texts), runtime_operations(includes))
+    if findings:
+        raise PipelinkError(findings)
+
+
+def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
+    """The names that <pipelink/runtime.cuh> declares; empty where it is not on the path."""
+    for folder in includes:
+        path = Path(folder) / "pipelink/runtime.cuh"
+        if path.is_file():
+            return frozenset(_OPERATION.findall(path.read_text(encoding="utf-8")))
+    return frozenset()
+
+
+def _keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem: str) -> None:
+    """The contract must not promise less than the probe found."""
+    findings = []
+    for role in roles:
+        found = measured[role.name]
+        if role.schedule:  # runs inside of other roles, which the audit watches
+            continue
+        for clause, promised, needed, what in (
+            ("min", role.registers.minimum.literal, found.registers, "without spills"),
+            ("entry", role.registers.entry.literal, found.entry, "at kernel entry"),
+        ):
+            if promised is not None and promised < needed:
+                span = role.where("registers")
+                findings.append(
+                    Diagnostic(
+                        "PL0910",
+                        f"role `{role.name}` of `{stem}` needs {needed} registers {what}, "
+                        f"its contract says {promised}",
+                        (Label(span, f"registers: {clause} is {promised}"),) if span else (),
+                        expected=f"{clause}: {needed} or more",
+                        found=f"{clause}: {promised}",
+                        at_run_time="the placement gives it too few, and the kernel spills",
+                        helps=(f"set registers: {{{clause}: {needed}}} in the contract",),
+                        subject=f"{stem}.{role.name}.{clause}",
+                    )
+                )
+    if findings:
+        raise PipelinkError(findings)
+
+
+def _record(
+    compiled: CompiledUnit, variant: Variant, toolkit: Toolkit, work: Path, stem: str
+) -> BuildRecord:
+    objects = dict(digests((compiled.fatbin, compiled.ptx)))
+    return BuildRecord(
+        toolkit=toolkit.version,
+        fingerprint=toolkit.fingerprint,
+        command=compiled.command,
+        objects=(
+            (f"{stem}.fatbin", objects[compiled.fatbin.name]),
+            (f"{stem}.shadow.ptx", objects[compiled.ptx.name]),
+        ),
+        probe=variant.measured,
+        weak=compiled.weak,
+        codegen=codegen_of(compiled.fatbin, toolkit),
+    )

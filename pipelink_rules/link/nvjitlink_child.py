@@ -1,0 +1,74 @@
+"""One link by libnvJitLink, in a process of its own: `python -m ... nvjitlink_child job.json`.
+
+A process, because the library holds the interpreter for the whole link, and because each link may
+use another version of it.  Reads {library, options, objects, output}; prints the library's logs;
+exit status 0, 1 (the link failed) or 3 (the library or its binding cannot be used).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main(argv: list[str]) -> int:
+    """The process."""
+    job = json.loads(Path(argv[1]).read_text(encoding="utf-8"))
+    try:
+        # Loaded first, by path: the binding then finds this toolkit's library and no other.
+        ctypes.CDLL(job["library"], mode=ctypes.RTLD_GLOBAL)
+        from cuda.bindings import nvjitlink
+    except (ImportError, OSError) as problem:
+        print(f"nvjitlink fatal: {problem}")
+        return 3
+    return _link(nvjitlink, job)
+
+
+def _link(nvjitlink: Any, job: dict[str, Any]) -> int:
+    handle = None
+    try:
+        handle = nvjitlink.create(len(job["options"]), list(job["options"]))
+        for name in job["objects"]:
+            nvjitlink.add_file(handle, nvjitlink.InputType.ANY, name)
+        nvjitlink.complete(handle)
+        result = _result(nvjitlink, handle, "-ptx" in job["options"])
+    except nvjitlink.nvJitLinkError as problem:
+        if handle is not None:
+            print(_log(nvjitlink, handle))
+        print(f"nvjitlink fatal: {problem}")
+        return 1
+    print(_log(nvjitlink, handle))
+    temporary = f"{job['output']}.{os.getpid()}"
+    Path(temporary).write_bytes(result)
+    os.replace(temporary, job["output"])
+    return 0
+
+
+def _result(nvjitlink: Any, handle: int, ptx: bool) -> bytes:
+    size_of = nvjitlink.get_linked_ptx_size if ptx else nvjitlink.get_linked_cubin_size
+    get = nvjitlink.get_linked_ptx if ptx else nvjitlink.get_linked_cubin
+    data = bytearray(size_of(handle))
+    get(handle, data)
+    return bytes(data).rstrip(b"\0") if ptx else bytes(data)
+
+
+def _log(nvjitlink: Any, handle: int) -> str:
+    parts = []
+    for size_of, get in (
+        (nvjitlink.get_info_log_size, nvjitlink.get_info_log),
+        (nvjitlink.get_error_log_size, nvjitlink.get_error_log),
+    ):
+        size = size_of(handle)
+        if size > 1:
+            data = bytearray(size)
+            get(handle, data)
+            parts.append(bytes(data).rstrip(b"\0").decode("utf-8", "replace").rstrip())
+    return "\n".join(part for part in parts if part)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
