@@ -46,12 +46,13 @@ def _common(toolkit: Toolkit, unit: Unit) -> list[str]:
     return argv
 
 
-def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
+def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> list[str]:
     """Link-time code of one architecture, device only (a host pass would triple the time)."""
     arch = number(unit.arch)
     argv = [*_common(toolkit, unit), "--fatbin"]
     # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
     argv += ["-gencode", f"arch=compute_{arch},code=lto_{arch}"]
+    argv += ["-MMD", "-MF", depfile] if depfile else []
     return [*argv, unit.source, "-o", out]
 
 

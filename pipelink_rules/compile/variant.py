@@ -102,7 +102,7 @@ def compile_variant(
         ]
         _keep_promises(contract.roles, dict(probes), stem)
         measured = replace(variant, measured=tuple(probes))
-        build = _record(compiled, measured, toolkit, work, stem)
+        build = _record(compiled, measured, toolkit, arch, stem)
         os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
         os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
         write_text(folder / f"{stem}.interface.json", dump_interface(measured))
@@ -177,7 +177,7 @@ def _keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem
 
 
 def _record(
-    compiled: CompiledUnit, variant: Variant, toolkit: Toolkit, work: Path, stem: str
+    compiled: CompiledUnit, variant: Variant, toolkit: Toolkit, arch: str, stem: str
 ) -> BuildRecord:
     objects = dict(digests((compiled.fatbin, compiled.ptx)))
     return BuildRecord(
@@ -191,4 +191,5 @@ def _record(
         probe=variant.measured,
         weak=compiled.weak,
         codegen=codegen_of(compiled.fatbin, toolkit),
+        extra=(("arch", arch),),
     )
