@@ -80,8 +80,9 @@ def _unique(kind: str, names: Iterable[tuple[str, Span | None]]) -> Iterator[Dia
 
 
 def _launch(problem: PlacementProblem, target: Target) -> Iterator[Diagnostic]:
-    yield from _number(problem.name, "occupancy", problem.occupancy, 1, problem.span,
-                       target.warps_sm)
+    yield from _number(
+        problem.name, "occupancy", problem.occupancy, 1, problem.span, target.warps_sm
+    )
     if not problem.phases:
         yield _malformed(f"`{problem.name}` has no phase", problem.span, "at least one phase", 0)
 

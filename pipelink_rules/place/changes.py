@@ -15,6 +15,7 @@ from pipelink_rules.place import warps
 from pipelink_rules.place.bounds import admits, rows
 from pipelink_rules.place.joint import solve
 from pipelink_rules.place.warps import UNIT
+from pipelink_rules.place.words import count
 
 OCCUPANCY_COST = 2
 TRIES = 20_000  # proposals looked at
@@ -100,17 +101,13 @@ def _words(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int])
         if counts[stage.name] != stage.minimum:
             parts.append(
                 f"lower the minimum of `{stage.name}` from {stage.minimum} "
-                f"to {_count(counts[stage.name], 'stage')}"
+                f"to {count(counts[stage.name], 'stage')}"
             )
     return " and ".join(parts) + ": then it fits"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _fewer(problem: PlacementProblem, occupancy: int) -> str:
-    return f"place {_count(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
+    return f"place {count(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
 
 
 def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
@@ -123,7 +120,9 @@ def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
             words.append(f"{_fewer(problem, occupancy)}: then it fits")
             break
     for role in sorted(problem.roles, key=lambda role: (-role.minimum, role.name)):
-        for minimum in range(warps.least(role, target) - UNIT, target.setmaxnreg_minimum - 1, -UNIT):
+        for minimum in range(
+            warps.least(role, target) - UNIT, target.setmaxnreg_minimum - 1, -UNIT
+        ):
             smaller = replace(role, minimum=minimum, want=minimum)
             others = tuple(r for r in problem.roles if r.name != role.name)
             changed = replace(problem, roles=(*others, smaller))

@@ -9,7 +9,8 @@ the text):
     v<i>  1 where a kept item moves          n<i>  id of a named barrier
     w<i>  first warp of a role               x<g>  registers of a warpgroup / 8
     r<i>  registers of a role / 8            c<i>  those that are useful to it / 8
-    p     1 where single-warp roles spread evenly over the schedulers
+    u<i>  1 where a role straddles nothing   p     1 where single-warp roles spread evenly
+    q<i>  start of a loose role, in warpgroups
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Encoding:
     useful: dict[str, str]  # role -> its c; empty where nothing moves registers
     registers: dict[str, str]
     groups: tuple[str, ...]
+    compact: dict[str, str]  # loose role of several warps -> its u
     spread: str  # "p", or empty
 
 
@@ -53,7 +55,7 @@ def encode(
     offsets, moved = _shared(writer, problem, stages, limit, keep or {})
     named = _named(writer, problem)
     starts, aligned = _warps(writer, problem, shape)
-    spread = _spread(writer, problem, starts)
+    compact, spread = _neighbours(writer, problem, starts)
     useful, registers, groups = _registers(writer, problem, shape, starts)
     return Encoding(
         text="".join(writer.lines),
@@ -66,6 +68,7 @@ def encode(
         useful=useful,
         registers=registers,
         groups=groups,
+        compact=compact,
         spread=spread,
     )
 
@@ -194,19 +197,31 @@ def _warps(
     return starts, aligned
 
 
-def _spread(writer: _Writer, problem: PlacementProblem, starts: Mapping[str, str]) -> str:
-    singles = [starts[r.name] for r in warps.order(problem) if r.warps == 1 and not r.warpgroup]
+def _neighbours(
+    writer: _Writer, problem: PlacementProblem, starts: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
+    """Which loose roles touch no more warpgroups than they must, and do single warps spread?"""
+    compact: dict[str, str] = {}
+    singles: list[str] = []  # warp % 4 of each
+    for index, role in enumerate(warps.order(problem)):
+        if role.warpgroup:
+            continue
+        writer.integer(f"q{index}", 0, warps.most_warps(problem) // GROUP)
+        rest = f"(- {starts[role.name]} (* {GROUP} q{index}))"
+        writer.claim(f"(<= 0 {rest} {GROUP - 1})")
+        if role.warps == 1:
+            singles.append(rest)
+        else:
+            compact[role.name] = writer.integer(f"u{index}", 0, 1)
+            writer.claim(f"(=> (= u{index} 1) (<= {rest} {warps.slack(role)}))")
     if len(singles) < 2:
-        return ""
+        return compact, ""
     writer.integer("p", 0, 1)
-    for start in singles:
-        writer.integer(f"q{start}", 0, warps.most_warps(problem))
-        writer.claim(f"(<= 0 (- {start} (* {GROUP} q{start})) {GROUP - 1})")
     share = -(-len(singles) // GROUP)
     for scheduler in range(GROUP):
-        here = [f"(ite (= (- {w} (* {GROUP} q{w})) {scheduler}) 1 0)" for w in singles]
+        here = [f"(ite (= {rest} {scheduler}) 1 0)" for rest in singles]
         writer.claim(f"(=> (= p 1) (<= {_sum(here)} {share}))")
-    return "p"
+    return compact, "p"
 
 
 def _registers(
@@ -256,8 +271,10 @@ def hints(
         found[encoding.starts[role.name]] = start
         if role.name in encoding.aligned:
             found[encoding.aligned[role.name]] = start // GROUP
-        if encoding.spread and role.warps == 1 and not role.warpgroup:
-            found[f"q{encoding.starts[role.name]}"] = start // GROUP
+        else:
+            found[f"q{encoding.starts[role.name][1:]}"] = start // GROUP
+        if role.name in encoding.compact:
+            found[encoding.compact[role.name]] = int(start % GROUP <= warps.slack(role))
         if encoding.useful:
             given = assignment.registers[role.name]
             wanted = warps.wanted(role, TARGETS[problem.target])

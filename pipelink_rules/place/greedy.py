@@ -31,9 +31,9 @@ ORDERS: tuple[Key, ...] = (
 def first_fit(
     order: Iterable[Rectangle], fixed: Mapping[str, int] | None = None, best: bool = False
 ) -> tuple[dict[str, int], int]:
-    """Each rectangle in turn at its lowest free offset (or in the tightest hole); (offsets, height).
+    """Each rectangle in turn at its lowest free offset, or in the tightest hole.
 
-    Rectangles named in `fixed` lie where that says, before all others.
+    Returns (offsets, height).  Rectangles named in `fixed` lie where that says, before all others.
     """
     items = list(order)
     fixed = fixed or {}
@@ -115,7 +115,7 @@ def stage_classes(problem: PlacementProblem) -> list[list[StageVariable]]:
 
 
 def suggest_stages(problem: PlacementProblem, limit: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Stage counts raised while a greedy layout exists, and that layout; the start of the search."""
+    """Stage counts raised while a greedy layout exists, and that layout: where to start."""
     form = rows(problem)
     stages = minimum_stages(problem)
     offsets, height = layout(rectangles(problem, stages), limit)

@@ -71,7 +71,7 @@ def _solve_shape(
     search = Search(session, dict(session.values), [])
     objective.raise_stages(search, encoding, problem, rows(problem), limit)
     objective.share_registers(search, encoding, problem)
-    objective.spread_evenly(search, encoding)
+    objective.arrange_loose(search, encoding)
     sizes = rectangles(
         problem, {name: search.values[variable] for name, variable in encoding.stages.items()}
     )
@@ -84,11 +84,11 @@ def _solve_shape(
     faults = verify(problem, placement)
     if faults:
         raise error(
-            "PL0107",
+            "PL9901",
             f"the placement of `{problem.name}` does not pass its own check",
             problem.span,
             found="; ".join(faults),
-            helps=("this is a fault of the linker: please report it with the problem file",),
+            helps=("report this with the problem: the placement was not written",),
         )
     return placement
 
@@ -109,9 +109,7 @@ def _placement(
     height = max((offsets[item.name] + item.bytes for item in sizes), default=0)
     table = offsets.get(BARRIER_TABLE, 0)
     notes, kept = _compared(previous, stages, offsets, named)
-    notes += tuple(
-        f"the budget ended before `{step}` was proved best" for step in search.unproved
-    )
+    notes += tuple(f"the budget ended before `{step}` was proved best" for step in search.unproved)
     return Placement(
         name=problem.name,
         target=problem.target,

@@ -1,8 +1,9 @@
 """Which of all solutions is the placement?  The lexicographic objective, by repeated questions.
 
 In this order: stages (per priority class the smallest count, then their sum, then by name),
-registers (the least useful count, then their sum, then by role), even spread of single-warp
-roles, few moved bytes, then the smallest warps, ids and offsets in canonical order.  Each step is
+registers (the least useful count, then their sum, then by role), few roles that straddle
+warpgroups, even spread of single-warp roles, few moved bytes, then the smallest warps, ids and
+offsets in canonical order.  Each step is
 a few questions to the solver, and its answer is required from then on; so what comes out is
 unique by definition, not a matter of the solver's mood.
 """
@@ -184,8 +185,13 @@ def share_registers(search: Search, encoding: Encoding, problem: PlacementProble
         search.maximise("registers", {variable: 1}, wanted[name])
 
 
-def spread_evenly(search: Search, encoding: Encoding) -> None:
-    """Single-warp roles on different schedulers where that costs nothing above."""
+def arrange_loose(search: Search, encoding: Encoding) -> None:
+    """Loose roles in no more warpgroups than they need, single warps on different schedulers."""
+    if encoding.compact:
+        weights = dict.fromkeys(encoding.compact.values(), 1)
+        search.maximise("warps", weights, len(weights))
+        for variable in encoding.compact.values():
+            search.maximise("warps", {variable: 1}, 1)
     if encoding.spread and search.ask("", [at_least(encoding.spread, 1)]):
         search.session.require([at_least(encoding.spread, 1)])
 

@@ -40,7 +40,7 @@ def equal(name: str, value: int) -> Bound:
 
 def version() -> str:
     """What a placement records of its solver, e.g. "z3 5.4.1"."""
-    import z3
+    import z3  # type: ignore[import-untyped]
 
     return f"z3 {z3.get_version_string()}"
 
@@ -85,7 +85,9 @@ class Session:
         if verdict == SAT:
             model = self._solver.model()
             self.values = {
-                entry.name(): model[entry].as_long() for entry in model.decls() if entry.arity() == 0
+                entry.name(): model[entry].as_long()
+                for entry in model.decls()
+                if entry.arity() == 0
             }
         self._solver.pop()
         return verdict

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.placement import (
     BARRIER_TABLE,
     Placement,
     PlacementProblem,
     entry_registers,
 )
+from pipelink_rules.model.source import Span
 from pipelink_rules.model.target import TARGETS
 
 MBARRIER_BYTES = 8
@@ -43,6 +45,22 @@ def verify(problem: PlacementProblem, placement: Placement) -> list[str]:
         *_warps(problem, placement),
         *_registers(problem, placement),
     ]
+
+
+def demand(problem: PlacementProblem, placement: Placement, file: str = "") -> None:
+    """Raises PipelinkError (PL0107) where a placement read from a file does not fit its problem."""
+    faults = verify(problem, placement)
+    if faults:
+        raise error(
+            "PL0107",
+            f"the placement of `{placement.name}` does not solve its problem",
+            Span(file) if file else problem.span,
+            expected="a placement of this very problem",
+            found=faults[0],
+            notes=tuple(faults[1:]),
+            helps=("delete the file and place again",),
+            subject=placement.name,
+        )
 
 
 def _same_names(what: str, asked: list[str], given: list[str]) -> Iterator[str]:
@@ -155,8 +173,9 @@ def _warps(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
         "role", [r.name for r in problem.roles], [name for name, _ in placement.warps]
     )
     target, total = TARGETS[problem.target], placement.threads // 32
-    if placement.threads % (128 if placement.setmaxnreg else 32):
-        yield f"{placement.threads} threads: not whole {'warpgroups' if placement.setmaxnreg else 'warps'}"
+    whole, unit = ("warpgroups", 128) if placement.setmaxnreg else ("warps", 32)
+    if placement.threads % unit:
+        yield f"{placement.threads} threads: not whole {whole}"
     if total > target.warps_cta or total * problem.occupancy > target.warps_sm:
         yield f"{total} warps x {problem.occupancy} CTAs: more than the SM holds"
     starts = dict(placement.warps)

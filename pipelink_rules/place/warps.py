@@ -2,8 +2,9 @@
 
 Closed forms: the shapes of a launch worth trying, a bound on its registers, and an assignment
 that hints the solver.  Registers are per thread; a warpgroup is 4 warps (128 threads), the unit
-of `setmaxnreg`.  Loose roles (not aligned to a warpgroup) come first, so that warpgroup 0 is
-theirs and single-warp roles spread over the four schedulers (warp % 4).
+of `setmaxnreg`.  Loose roles (not aligned to a warpgroup) come first, wide ones before narrow
+ones: so no role straddles warpgroups without need, and the single-warp roles share one and spread
+over the four schedulers (warp % 4).
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ def wanted(role: RoleNeed, target: Target) -> int:
 
 
 def order(problem: PlacementProblem) -> list[RoleNeed]:
-    """Loose roles first, single warps before wider ones, hungry before modest; then aligned ones."""
+    """Loose roles first, wide before narrow, hungry before modest; then the aligned ones."""
     loose = [role for role in problem.roles if not role.warpgroup]
     aligned = [role for role in problem.roles if role.warpgroup]
-    loose.sort(key=lambda role: (role.warps > 1, -role.minimum, role.name))
+    loose.sort(key=lambda role: (-role.warps, -role.minimum, role.name))
     return loose + sorted(aligned, key=lambda role: role.name)
 
 
@@ -88,8 +89,12 @@ def register_bound(problem: PlacementProblem) -> int:
     """
     target = TARGETS[problem.target]
     needs = sorted(
-        (least(role, target) for role in problem.roles if not role.warpgroup
-         for _ in range(role.warps)),
+        (
+            least(role, target)
+            for role in problem.roles
+            if not role.warpgroup
+            for _ in range(role.warps)
+        ),
         reverse=True,
     )
     return sum(needs[::GROUP]) + sum(
@@ -162,21 +167,17 @@ class Assignment:
 def assign(problem: PlacementProblem, shape: Shape) -> Assignment:
     """Roles in order at their lowest free warp, registers by water filling.
 
-    Two attempts where setmaxnreg moves registers: wide loose roles packed, and kept from
-    straddling warpgroups; the one that gives the poorest role more wins.
+    Kept from straddling warpgroups where the launch has room for that.
     """
-    attempts = [_fill(problem, shape, _starts(problem, False))]
-    if shape.setmaxnreg:
-        apart = _starts(problem, True)
-        if max(apart[role.name] + role.warps for role in problem.roles) <= shape.warps:
-            attempts.append(_fill(problem, shape, apart))
-    target = TARGETS[problem.target]
+    apart = _starts(problem, apart=True)
+    if any(apart[role.name] + role.warps > shape.warps for role in problem.roles):
+        return _fill(problem, shape, _starts(problem, apart=False))
+    return _fill(problem, shape, apart)
 
-    def worth(attempt: Assignment) -> tuple[int, int]:
-        useful = [min(attempt.registers[r.name], wanted(r, target)) for r in problem.roles]
-        return min(useful, default=0), sum(useful)
 
-    return max(attempts, key=worth)
+def slack(role: RoleNeed) -> int:
+    """How far past a warpgroup's start the role may begin without touching one more."""
+    return round_up(role.warps, GROUP) - role.warps
 
 
 def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
@@ -187,7 +188,7 @@ def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
         while (
             any(warp in taken for warp in range(start, start + role.warps))
             or (role.warpgroup and start % GROUP)
-            or (apart and start % GROUP + role.warps > GROUP and start % GROUP)
+            or (apart and start % GROUP > slack(role))
         ):
             start += 1
         starts[role.name] = start

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pipelink_rules.diagnostics.code import Code
 
 _LIMITS = (
-    "CUDA programming guide, compute capabilities: shared memory per CTA and per SM, of which 1 KiB "
-    "is reserved for each resident CTA"
+    "CUDA programming guide, compute capabilities: shared memory per CTA and per SM, of which "
+    "1 KiB is reserved for each resident CTA"
 )
 
 CODES: tuple[Code, ...] = (
@@ -42,7 +42,7 @@ CODES: tuple[Code, ...] = (
         "PL0105",
         "budget",
         "A search that ran out of its budget must not pass for a proof.",
-        "the solver answers `unknown` beyond its resource limit, which is the same on every machine",
+        "the solver answers `unknown` beyond its resource limit, the same on every machine",
         "place",
     ),
     Code(

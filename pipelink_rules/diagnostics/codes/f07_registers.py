@@ -9,8 +9,8 @@ CODES: tuple[Code, ...] = (
         "PL0701",
         "warpgroup-warps",
         "A warpgroup operation of a role that is not made of whole warpgroups is undefined.",
-        "PTX ISA, wgmma and setmaxnreg: all 4 warps of a warpgroup execute the instruction, and the "
-        "first has a rank that is a multiple of 4",
+        "PTX ISA, wgmma and setmaxnreg: all 4 warps of a warpgroup execute the instruction, and "
+        "the rank of the first is a multiple of 4",
         "place",
     ),
     Code(
