@@ -46,5 +46,6 @@ PL_ENTRY(mma)(const PL_COMPONENT::MmaRelocations& at, PL_COMPONENT::MmaPorts& po
     pl_ring_advance(at.ab, port.ab);
   }
   pipelink::wgmma_wait<0>();
+  pipelink::wgmma_settle(port.acc);
   if (work.k_blocks > 0) pl_ring_release(at.ab, reading);
 }

@@ -68,6 +68,8 @@ def _includes(out: CudaWriter, program: Program) -> None:
     out.line()
     variants = {item.variant.name: item.variant for item in program.instances}
     for name, variant in sorted(variants.items()):
+        # A contract header speaks for one variant of its component at a time.
+        out.line(f"#undef PL_CONTRACT_CURRENT_{variant.contract.component}")
         out.line(f'#include "{name}/{variant.contract.component}.contract.cuh"')
     out.line()
 
@@ -145,17 +147,21 @@ def _set_up(
 
 def _dispatch(out: CudaWriter, program: Program, placement: Placement) -> None:
     """Role dispatch, outermost: one branch a run of warpgroups that hold the same roles."""
+    if not placement.setmaxnreg:
+        # Every warp keeps what it entered with, so warpgroups do not matter.
+        first = dict(placement.warps)
+        roles = sorted(program.roles, key=lambda role: first[role.name])
+        _roles_of_run(out, program, placement, roles, placement.threads // 32)
+        return
     by_name = {role.name: role for role in program.roles}
-    head = "if"
-    for groups in _runs(placement.warpgroups):
+    for position, groups in enumerate(_runs(placement.warpgroups)):
         roles = [by_name[name] for name in groups[0].roles]
         first, last = groups[0].index * 4, (groups[-1].index + 1) * 4
         condition = f"warp >= {first} && warp < {last}" if first else f"warp < {last}"
-        with out.block(f"{head} ({condition})", "}"):
-            if placement.setmaxnreg:
-                _registers(out, groups[0].registers, placement.entry_registers)
-            _roles_of_run(out, program, placement, roles, last - first)
-        head = "else if"
+        out.branch(condition, position == 0)
+        _registers(out, groups[0].registers, placement.entry_registers)
+        _roles_of_run(out, program, placement, roles, last - first)
+    out.end()
 
 
 def _registers(out: CudaWriter, registers: int, entry: int) -> None:
@@ -177,14 +183,15 @@ def _roles_of_run(
     if len(roles) == 1 and roles[0].warps == warps:
         emit_role(out, program, placement, roles[0])
         return
-    head = "if"
-    for role in roles:
+    for position, role in enumerate(roles):
         start = dict(placement.warps)[role.name]
         end = start + role.warps
-        condition = f"warp == {start}" if role.warps == 1 else f"warp >= {start} && warp < {end}"
-        with out.block(f"{head} ({condition})"):
-            emit_role(out, program, placement, role)
-        head = "else if"
+        condition = f"warp >= {start} && warp < {end}" if start else f"warp < {end}"
+        if role.warps == 1:
+            condition = f"warp == {start}"
+        out.branch(condition, position == 0)
+        emit_role(out, program, placement, role)
+    out.end()
 
 
 def _runs(groups: tuple[Warpgroup, ...]) -> list[list[Warpgroup]]:

@@ -61,6 +61,18 @@ class CudaWriter:
         yield
         self.line(tail)
 
+    def branch(self, condition: str, first: bool) -> None:
+        """Opens `if (condition) {`, or closes the branch before and opens `} else if`."""
+        if not first:
+            self._depth -= 1
+        self.line(f"{'if' if first else '} else if'} ({condition}) {{")
+        self._depth += 1
+
+    def end(self) -> None:
+        """Closes the last branch."""
+        self._depth -= 1
+        self.line("}")
+
     def indent(self) -> None:
         """Deeper, where the opening line was written by `listed`."""
         self._depth += 1

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <pipelink/runtime.cuh>
-#include <pipelink/shared.cuh>
 
 namespace pipelink {
 
@@ -71,10 +70,11 @@ __device__ __forceinline__ void handover_store(const Ring& ring, Cursor& at,
   const uint32_t slot = stage_address(ring, at) + thread % 128 * 16;
 #pragma unroll
   for (int i = 0; i < Floats / 4; ++i) {
-    store_shared_16(slot + i * 2048,
-                    make_uint4(__float_as_uint(values[4 * i]), __float_as_uint(values[4 * i + 1]),
-                               __float_as_uint(values[4 * i + 2]),
-                               __float_as_uint(values[4 * i + 3])));
+    // Floats stay floats: as integers the accumulators would be copied inside the wgmma pipeline.
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(slot + i * 2048),
+                 "f"(values[4 * i]), "f"(values[4 * i + 1]), "f"(values[4 * i + 2]),
+                 "f"(values[4 * i + 3])
+                 : "memory");
   }
   pl_ring_commit(ring, at);
 }
@@ -87,11 +87,11 @@ __device__ __forceinline__ void handover_load(const Ring& ring, Cursor& at,
   const uint32_t slot = stage_address(ring, at) + thread % 128 * 16;
 #pragma unroll
   for (int i = 0; i < Floats / 4; ++i) {
-    const uint4 four = load_shared_16(slot + i * 2048);
-    values[4 * i] = __uint_as_float(four.x);
-    values[4 * i + 1] = __uint_as_float(four.y);
-    values[4 * i + 2] = __uint_as_float(four.z);
-    values[4 * i + 3] = __uint_as_float(four.w);
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(values[4 * i]), "=f"(values[4 * i + 1]), "=f"(values[4 * i + 2]),
+                   "=f"(values[4 * i + 3])
+                 : "r"(slot + i * 2048)
+                 : "memory");
   }
   pl_ring_release(ring, at);
 }

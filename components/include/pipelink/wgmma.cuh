@@ -37,6 +37,14 @@ __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
+/// Keeps reads of the accumulators behind the wait above: to the compiler they are values of the
+/// wgmma statement, which it could read as soon as that is issued (ptxas then serialises: C7514).
+template <int Registers>
+__device__ __forceinline__ void wgmma_settle(float (&acc)[Registers]) {
+#pragma unroll
+  for (int i = 0; i < Registers; ++i) asm volatile("" : "+f"(acc[i])::"memory");
+}
+
 /// One m64nNk16 step: acc = A x B + (accumulate ? acc : 0).
 template <int N, typename T>
 struct Wgmma;
