@@ -1,0 +1,1 @@
+"""What the linker made: the manifest for the launcher, the map for people, comparisons, tables."""

@@ -1,0 +1,171 @@
+"""What changed between two links?  Placement, registers, instructions, stages, parameters.
+
+Two build folders of megakernels in, the differing lines out; equal values are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.files.codec import read_json
+from pipelink_rules.glue.parameters import kernel_parameters
+from pipelink_rules.model.image import Audit
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import Program
+from pipelink_rules.model.source import Span
+from pipelink_rules.report.columns import columns
+from pipelink_rules.report.memory import pieces_of
+
+
+@dataclass(frozen=True)
+class Link:
+    """What is compared: the nouns of one built megakernel."""
+
+    program: Program
+    placement: Placement
+    audit: Audit | None  # None where nothing was linked yet
+
+
+def read_link(folder: str | Path) -> Link:
+    """The link in a build folder; PL0010 where it holds no placed megakernel."""
+    place = Path(folder)
+    found = sorted(place.glob("*.placement.json"))
+    if len(found) != 1:
+        raise error(
+            "PL0010",
+            f"{place} is not the folder of one megakernel",
+            Span(str(place)),
+            expected="build/<target>/megakernels/<name> with one *.placement.json",
+            found=", ".join(item.name for item in found) or "no *.placement.json",
+            helps=("build the megakernel first",),
+        )
+    stem = found[0].name.removesuffix(".placement.json")
+    audit = place / f"{stem}.audit.json"
+    return Link(
+        read_json(place / f"{stem}.program.json", Program),
+        read_json(found[0], Placement),
+        read_json(audit, Audit) if audit.exists() else None,
+    )
+
+
+def diff_folders(before: str | Path, after: str | Path) -> str:
+    """`diff_links` of two build folders."""
+    return diff_links(read_link(before), read_link(after))
+
+
+def diff_links(before: Link, after: Link) -> str:
+    """The differences by section, or one line that says there is none."""
+    sections = [
+        ("Instances", _instances(before), _instances(after)),
+        ("Connections", _connections(before), _connections(after)),
+        ("Stages", _stages(before), _stages(after)),
+        ("Shared memory", _memory(before), _memory(after)),
+        ("Warps and registers", _warps(before), _warps(after)),
+        ("Barriers", _barriers(before), _barriers(after)),
+        ("Parameters", _parameters(before), _parameters(after)),
+        ("Code", _code(before), _code(after)),
+    ]
+    lines = []
+    for title, old, new in sections:
+        rows = list(changed(old, new))
+        if rows:
+            lines += ["", title, *columns(("", "before", "after", ""), rows)]
+    names = [f"{item.program.name} for {item.program.target}" for item in (before, after)]
+    heading = f"{names[0]} -> {names[1]}" if names[0] != names[1] else names[0]
+    if not lines:
+        same = " and the same machine code" if before.audit and after.audit else ""
+        return f"{heading}: no difference: the same placement{same}\n"
+    return "\n".join([heading, *lines]) + "\n"
+
+
+def changed(
+    before: Mapping[str, object], after: Mapping[str, object]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Rows (name, before, after, difference of numbers) for all that differs."""
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name), after.get(name)
+        if old != new:
+            delta = f"{new - old:+,}" if isinstance(old, int) and isinstance(new, int) else ""
+            yield name, _cell(old), _cell(new), delta
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _instances(link: Link) -> dict[str, object]:
+    return {
+        item.name: f"{item.label.rpartition(':')[2]}_{item.variant.digest}"
+        for item in link.program.instances
+    }
+
+
+def _connections(link: Link) -> dict[str, object]:
+    return {item.name: item.transfer for item in link.program.connections}
+
+
+def _stages(link: Link) -> dict[str, object]:
+    return dict(link.placement.stages)
+
+
+def _memory(link: Link) -> dict[str, object]:
+    places = {
+        item.name: f"{item.start:,}..{item.end:,}"
+        for item in pieces_of(link.program, link.placement)
+    }
+    total = {"dynamic shared memory": link.placement.shared_bytes}
+    return {**places, **total, "CTAs per SM": link.placement.occupancy}
+
+
+def _warps(link: Link) -> dict[str, object]:
+    first, found = dict(link.placement.warps), {}
+    for role in link.program.roles:
+        start = first[role.name]
+        given = _registers(link.placement, role.name)
+        where = f"warps {start}..{start + role.warps - 1}" if role.warps > 1 else f"warp {start}"
+        found[role.name] = f"{where}, {given} registers"
+    threads = {"threads": link.placement.threads}
+    return {**found, **threads, "entry registers": link.placement.entry_registers}
+
+
+def _registers(placement: Placement, role: str) -> int:
+    values = [group.registers for group in placement.warpgroups if role in group.roles]
+    return values[0] if values else placement.entry_registers
+
+
+def _barriers(link: Link) -> dict[str, object]:
+    rings = {f"{name}, mbarriers at": at for name, at in link.placement.barriers}
+    return {**rings, **{f"{name}, id": number for name, number in link.placement.named}}
+
+
+def _parameters(link: Link) -> dict[str, object]:
+    return {
+        f"#{number}": " ".join(_words((item.kind, item.name, item.box or "", item.swizzle or "")))
+        for number, item in enumerate(kernel_parameters(link.program))
+    }
+
+
+def _words(values: Iterable[object]) -> Iterator[str]:
+    return (str(value) for value in values if value != "")
+
+
+def _code(link: Link) -> dict[str, object]:
+    audit = link.audit
+    if audit is None:
+        return {}
+    used = {f"used by {role}": count for role, count in audit.region_registers}
+    return {
+        "instructions": audit.instructions,
+        "registers": audit.registers,
+        **used,
+        "stack bytes": audit.stack_bytes,
+        "spill bytes": audit.spill_stores + audit.spill_loads,
+        "setmaxnreg": ", ".join(map(str, audit.setmaxnreg)) or "none",
+        "calls": ", ".join(audit.calls) or "none",
+        "machine code": audit.text_sha256[:16],
+    }

@@ -1,0 +1,135 @@
+"""What does the launcher have to know?  Program + Placement + Audit -> Manifest."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelink_rules.files.atomic import sha256
+from pipelink_rules.glue.parameters import kernel_parameters
+from pipelink_rules.glue.sites import watchdog_sites
+from pipelink_rules.model.contract import Port
+from pipelink_rules.model.image import Audit, Manifest, TensorArgument
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import Program
+from pipelink_rules.model.target import TARGETS
+
+
+def manifest_of(
+    program: Program, placement: Placement, audit: Audit, cubin_path: str | os.PathLike[str]
+) -> Manifest:
+    """The manifest of a linked megakernel; reads the cubin for its digest only."""
+    target = TARGETS[program.target]
+    return Manifest(
+        name=program.name,
+        target=program.target,
+        entry=audit.entry,
+        cubin=Path(cubin_path).name,
+        cubin_sha256=sha256(cubin_path),
+        threads=placement.threads,
+        shared_bytes=placement.shared_bytes,
+        occupancy=placement.occupancy,
+        cluster=program.cluster,
+        grid=grid_expression(program),
+        parameters=kernel_parameters(program),
+        tensors=tuple(_tensors(program)),
+        scalars=tuple(
+            (keyword, _port(program, places[0]).type) for keyword, places in program.scalars
+        ),
+        symbols=tuple(_symbols(program)),
+        requires=tuple(_preconditions(program)),
+        runs_on=target.runs_on,
+        runtime=program.runtime,
+        deterministic=all(
+            item.variant.contract.numeric.deterministic for item in program.instances
+        ),
+        sites=watchdog_sites(program, placement) if program.runtime == "watchdog" else (),
+        summary=program.spec.summary,
+        report=tuple(summary_of(program, placement, audit).items()),
+    )
+
+
+def grid_expression(program: Program) -> str:
+    """CTAs to launch: one per work item, at most as many as are resident, whole clusters."""
+    work = program.instance(program.schedule[0]).variant.contract.work
+    items = work.items.text if work and work.items else "1"
+    size = math.prod(program.cluster)
+    if size == 1:
+        return f"max(1, min(sms * occupancy, {items}))"
+    return f"{size} * max(1, min(sms * occupancy // {size}, ceildiv({items}, {size})))"
+
+
+def summary_of(program: Program, placement: Placement, audit: Audit) -> dict[str, str]:
+    """The cells of a table row about one link."""
+    stages = [f"{name} {count}" for name, count in placement.stages]
+    return {
+        "megakernel": program.name,
+        "target": program.target,
+        "shared bytes": str(placement.shared_bytes),
+        "stages": ", ".join(stages) or "-",
+        "registers": _registers(placement, audit),
+        "barriers": str(_barriers(program, placement)),
+        "instructions": str(audit.instructions),
+    }
+
+
+def _registers(placement: Placement, audit: Audit) -> str:
+    if not placement.setmaxnreg:
+        return str(audit.registers)
+    values = sorted({group.registers for group in placement.warpgroups if group.roles})
+    return f"{audit.registers} -> {'/'.join(map(str, values))}"
+
+
+def _barriers(program: Program, placement: Placement) -> int:
+    """mbarriers and named barriers together."""
+    stages = dict(placement.stages)
+    rings = sum(2 * channel.shares * stages[channel.name] for channel in program.channels)
+    return rings + len(placement.named)
+
+
+def _port(program: Program, place: tuple[str, str]) -> Port:
+    return program.instance(place[0]).variant.contract.port(place[1])
+
+
+def _tensors(program: Program) -> Iterator[TensorArgument]:
+    for keyword, places in program.tensors:
+        ports = [_port(program, place) for place in places]
+        directions = {port.direction for port in ports}
+        member = ports[0].members[0]
+        yield TensorArgument(
+            keyword,
+            member.dtype,
+            tuple(extent.text for extent in member.shape),
+            "inout" if len(directions) == 2 else directions.pop(),
+            max(port.align for port in ports),
+        )
+
+
+def _symbols(program: Program) -> Iterator[tuple[str, int, int, int]]:
+    """Each symbol with the strictest minimum, maximum and multiple of all components."""
+    for name in program.symbols:
+        declared = [
+            symbol
+            for instance in program.instances
+            for symbol in instance.variant.contract.symbols
+            if symbol.name == name
+        ]
+        yield (
+            name,
+            max((symbol.minimum for symbol in declared), default=0),
+            min((symbol.maximum for symbol in declared), default=2**31 - 1),
+            math.lcm(*(symbol.multiple_of for symbol in declared)),
+        )
+
+
+def _preconditions(program: Program) -> Iterator[tuple[str, str]]:
+    seen = set()
+    for instance in program.instances:
+        for condition in instance.variant.contract.requires:
+            if condition.literal == 1 or condition.text in seen:
+                continue
+            seen.add(condition.text)
+            place = f" ({condition.span})" if condition.span else ""
+            yield condition.text, f"{instance.name}{place}"

@@ -1,0 +1,77 @@
+"""The table at the end of a build: one line per megakernel and target."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pipelink_rules.files.codec import read_json
+from pipelink_rules.model.image import Manifest
+
+COLUMNS = (
+    "megakernel",
+    "target",
+    "shared bytes",
+    "stages",
+    "registers",
+    "barriers",
+    "instructions",
+    "twin",
+    "link seconds",
+)
+_RIGHT = ("shared bytes", "barriers", "instructions", "link seconds")
+
+
+def table_of_folders(
+    folders: Iterable[tuple[str, str, str, float | None]], width: int | None = None
+) -> str:
+    """The table of (folder, target, name, seconds of the last link or None for the cache)."""
+    rows = [
+        row_of(read_json(Path(folder) / f"{name}.manifest.json", Manifest), twin_of(folder, name))
+        | {"target": target, "link seconds": "cached" if seconds is None else f"{seconds:.2f}"}
+        for folder, target, name, seconds in folders
+    ]
+    return render_table(rows, width)
+
+
+def row_of(manifest: Manifest, twin: str = "not built") -> dict[str, str]:
+    """The cells of one megakernel, from its manifest alone."""
+    return {**dict(manifest.report), "twin": twin}
+
+
+def twin_of(folder: str | Path, name: str) -> str:
+    """`identical`, `differs` or `not built`: the link compared with its LTO twin.
+
+    A twin older than the cubin it was compared with says nothing about the present one.
+    """
+    try:
+        data = json.loads((Path(folder) / f"{name}.twin.json").read_text(encoding="utf-8"))
+        return "identical" if data["lto_identical"] else "differs"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "not built"
+
+
+def render_table(rows: Iterable[Mapping[str, str]], width: int | None = None) -> str:
+    """Text of the table; as wide as the terminal, or as its content where there is none."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in COLUMNS:
+        right = name in _RIGHT
+        table.add_column(name, justify="right" if right else "left", no_wrap=name == "megakernel")
+    for row in rows:
+        cells = (row.get(name, "-") for name in COLUMNS)
+        table.add_row(*(f"{int(cell):,}" if cell.isdigit() else cell for cell in cells))
+    out = io.StringIO()
+    Console(file=out, width=width or _width()).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
+
+
+def _width() -> int:
+    import shutil
+
+    return max(100, shutil.get_terminal_size((160, 24)).columns)
