@@ -6,12 +6,16 @@ Named in pyproject.toml as the build_py command; nothing imports it at run time.
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from setuptools.command.build_py import build_py
 
-from pipelink_rules.files.shipped import COPY, SHIPPED
+# setuptools loads this file by its path, outside of any package.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from pipelink_rules.files.shipped import COPY, SHIPPED  # noqa: E402
 
 _LEFT_OUT = {"__pycache__"}
 

@@ -14,9 +14,8 @@ from typing import Any
 import SCons.Errors
 import SCons.Node.FS
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.files.atomic import sha256
-from pipelink_rules.model.source import Span
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.steps.inputs import require_unchanged
 
 HEARTBEAT = 10.0  # seconds between signs of life of a long step
 
@@ -54,7 +53,7 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     try:
         with session.budget.reserve(step.memory), _signs_of_life(step):
             step.run(tuple(inputs))
-        _require_unchanged(before)
+        require_unchanged(before)
         missing = [name for name in names if not os.path.exists(name)]
         if missing:
             raise RuntimeError(f"{step.mnemonic} did not write {missing[0]}")
@@ -78,27 +77,6 @@ def _remove(names: list[str]) -> None:
     for name in names:
         with suppress(FileNotFoundError):
             os.unlink(name)
-
-
-def _require_unchanged(before: dict[str, str]) -> None:
-    changed = [
-        name
-        for name, digest in before.items()
-        if not os.path.isfile(name) or sha256(name) != digest
-    ]
-    if changed:
-        raise PipelinkError(
-            Diagnostic(
-                "PL1304",
-                f"{name} changed while it was being used",
-                (Label(Span(name)),),
-                expected="inputs that stay as they are during a build",
-                found="other contents after the step than before it",
-                helps=("build again",),
-                subject=name,
-            )
-            for name in changed
-        )
 
 
 @contextmanager

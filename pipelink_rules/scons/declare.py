@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import SCons.Node.FS
 import SCons.Util
 
+from pipelink_rules.collect.locate import locate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.files.shipped import shipped_root
@@ -30,9 +32,9 @@ from pipelink_rules.scons.session import (
 from pipelink_rules.steps import labels
 from pipelink_rules.steps.labels import LIBRARY
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_ENGINE = os.path.dirname(os.path.abspath(SCons.Util.__file__ or ""))
-_ENGINE = os.path.dirname(_ENGINE)
+# A call is placed at the first frame outside of these packages.
+_OWN = str(Path(__file__).resolve().parent.parent)
+_ENGINE = str(Path(SCons.Util.__file__ or "").resolve().parent.parent)
 
 
 def kernel_component(
@@ -164,6 +166,12 @@ _MEGAKERNEL = (
 )
 
 
+@lru_cache(maxsize=None)
+def _text(file: str) -> str:
+    path = Path(file)
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
 class _Site:
     """One call of a rule: where it stands, and how its values are read."""
 
@@ -195,9 +203,7 @@ class _Site:
         while frame is not None:
             file = os.path.abspath(frame.f_code.co_filename)
             if not file.startswith((_OWN + os.sep, _ENGINE + os.sep)):
-                path = Path(file)
-                text = path.read_text(encoding="utf-8") if path.is_file() else ""
-                return Span(self.shown(path), frame.f_lineno, 1), text
+                return Span(self.shown(Path(file)), frame.f_lineno, 1), _text(file)
             frame = frame.f_back  # type: ignore[assignment]
         return None, ""
 
@@ -206,14 +212,18 @@ class _Site:
         inside = path.is_relative_to(self.session.top)
         return path.relative_to(self.session.top).as_posix() if inside else str(path)
 
-    def find(self, code: str, message: str, **clauses: Any) -> None:
-        """Keeps a finding of this call."""
-        places = (Label(self.span, str(self.label_of_rule)),) if self.span else ()
+    def find(self, code: str, attribute: str, message: str, **clauses: Any) -> None:
+        """Keeps a finding of this call, at one of its attributes."""
+        span = self.span
+        if span is not None:
+            place = locate(self.text, span.line, attribute)
+            span = Span(span.file, *place) if place else span
+        places = (Label(span, str(self.label_of_rule)),) if span else ()
         self.session.attempt(PipelinkError(Diagnostic(code, message, places, **clauses)))
 
     def wrong(self, attribute: str, message: str, **clauses: Any) -> None:
         subject = f"{self.label_of_rule} {attribute}"
-        self.find("PL1307", f"{self.rule}: {message}", subject=subject, **clauses)
+        self.find("PL1307", attribute, f"{self.rule}: {message}", subject=subject, **clauses)
 
     def unknown(self, attribute: str, known: Iterable[str]) -> None:
         self.wrong(
@@ -223,7 +233,7 @@ class _Site:
     def twice(self, first: Span | None = None) -> None:
         notes = (f"the first one is at {first}",) if first else ()
         message = f"{self.label_of_rule} is declared twice"
-        self.find("PL1301", message, notes=notes, subject=str(self.label_of_rule))
+        self.find("PL1301", "name", message, notes=notes, subject=str(self.label_of_rule))
 
     def strings(self, attribute: str, value: Any) -> tuple[str, ...]:
         items = [value] if isinstance(value, str) else value

@@ -45,10 +45,8 @@ def finish(env: Any) -> None:
 def _stop(session: Session) -> None:
     if not session.findings:
         return
-    session.report(session.findings)
-    count = len(session.findings)
-    plural = "error" if count == 1 else "errors"
-    raise SCons.Errors.UserError(f"{count} {plural} in the declarations; nothing was built")
+    session.report(session.findings, "nothing was built")
+    raise SCons.Errors.UserError("the declarations have errors")
 
 
 class _Finish:
@@ -129,7 +127,8 @@ class _Finish:
                     helps=(f"build it for {arch}, or leave {arch} out of archs=",),
                 )
             return graph.prebuilt(arch, variant, rule, objects.sidecar(arch))
-        return graph.variant(arch, variant, rule, self.resolver.options(rule).other)
+        release = self._runtime("release")  # what the probe links, whatever runs
+        return graph.variant(arch, variant, rule, self.resolver.options(rule).other, release)
 
     def _error(self, item: Resolved, name: str, code: str, text: str, **more: Any) -> PipelinkError:
         where = item.spec.where("instances", name)

@@ -25,6 +25,7 @@ from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Sess
 from pipelink_rules.steps import labels, paths
 from pipelink_rules.steps.neutral import neutral
 from pipelink_rules.steps.rules import rule_version
+from pipelink_rules.steps.signature import Signatures
 
 Run = Callable[[tuple[str, ...]], None]
 
@@ -47,6 +48,7 @@ class Graph:
     component: Callable[[labels.Label], ComponentRule | None]
     fingerprint: str
     folders: dict[str, labels.Label] = field(default_factory=dict)  # variant -> its component
+    signatures: Signatures = field(default_factory=Signatures)
     _headers: dict[labels.Label, Headers] = field(default_factory=dict)
 
     def step(
@@ -93,17 +95,22 @@ class Graph:
         return f"@{labels.LIBRARY}{folder[len(root) :]}" if folder.startswith(root) else folder
 
     def variant(
-        self, arch: str, variant: Variant, rule: ComponentRule, options: Sequence[str]
+        self,
+        arch: str,
+        variant: Variant,
+        rule: ComponentRule,
+        options: Sequence[str],
+        release: RuntimeRule,
     ) -> paths.VariantFiles:
         """Object, interface, sidecar, shadow and header of a variant, compiled and probed."""
         from pipelink_rules.steps.objects import CompileRequest, compile_component
-        from pipelink_rules.steps.stages import canonical
 
         files = paths.variant_files(arch, variant)
         if f"{BUILD}/{files.fatbin}" in self.session.steps:
             return files
         self.folders[variant.name] = rule.label
         headers = self.headers(rule.label)
+        runtime = f"{BUILD}/{self.runtime(arch, release, variant.flags)}"
         request = CompileRequest(
             label=str(rule.label),
             variant=variant,
@@ -113,19 +120,21 @@ class Graph:
             defines=(*headers.defines, *rule.local_defines),
             arch=arch,
             out_dir=f"{BUILD}/{files.folder}",
+            runtime=runtime,
             declared=tuple(str(node) for node in headers.nodes),
         )
 
         def run(inputs: tuple[str, ...]) -> None:
-            compile_component(request, self.session.toolkit, inputs)
+            warnings = compile_component(request, self.session.toolkit, inputs)
+            self.session.say(warnings)
 
-        asked = [canonical(neutral(variant)), arch, *request.copts, "", *request.defines]
+        asked = [self.signatures.of(neutral(variant)), arch, *request.copts, "", *request.defines]
         asked += ["", *(self.portable(folder) for folder in request.includes)]
         nodes = self.step(
             "compile",
             Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30),
             files.all,
-            [*rule.srcs, *rule.hdrs],
+            [*rule.srcs, *rule.hdrs, self.env.File(f"#{runtime}")],
             asked,
             headers,
             tool=True,
@@ -138,7 +147,6 @@ class Graph:
     ) -> paths.VariantFiles:
         """The same files, taken from finished objects."""
         from pipelink_rules.steps.objects import finished_files, unpack_prebuilt
-        from pipelink_rules.steps.stages import canonical
 
         files = paths.variant_files(arch, variant)
         if f"{BUILD}/{files.fatbin}" in self.session.steps:
@@ -147,24 +155,23 @@ class Graph:
         out = f"{BUILD}/{files.folder}"
 
         def run(inputs: tuple[str, ...]) -> None:
-            unpack_prebuilt(sidecar, arch, out, self.session.toolkit)
+            unpack_prebuilt(sidecar, out)
 
         sources = [self.env.File(f"#{name}") for name in finished_files(sidecar)]
         step = Step("Prebuilt", _subject(rule.label, variant, arch), run)
-        asked = [canonical(variant), arch]
+        asked = [self.signatures.of(variant), arch]
         nodes = self.step("compile", step, files.all, sources, asked, tool=True)
         self.env.Alias(str(rule.label), nodes)
         return files
 
-    def runtime(self, arch: str, rule: RuntimeRule) -> str:
-        """The object of a build of the device runtime."""
-        from pipelink_rules.steps.objects import ObjectRequest, compile_object
+    def runtime(self, arch: str, rule: RuntimeRule, flags: Sequence[str] = ()) -> str:
+        """The object of a build of the device runtime, with the code-generation flags of a link."""
+        from pipelink_rules.steps.objects import ObjectRequest, compile_source
 
-        name = paths.runtime_fatbin(arch, rule.label.name)
+        name = paths.runtime_fatbin(arch, rule.label.name, flags)
         if f"{BUILD}/{name}" in self.session.steps:
             return name
-        abi = self.headers(self.session.canonical(labels.ABI))
-        headers = joined(Headers(rule.includes, rule.hdrs, rule.defines), abi)
+        headers = joined(Headers(rule.includes, rule.hdrs, rule.defines), self.abi())
         request = ObjectRequest(
             label=f"the device runtime `{rule.label.name}`",
             source=str(rule.srcs[0]),
@@ -173,16 +180,23 @@ class Graph:
             arch=arch,
             out=f"{BUILD}/{name}",
             declared=tuple(str(node) for node in headers.nodes),
+            flags=tuple(flags),
         )
 
         def run(inputs: tuple[str, ...]) -> None:
-            compile_object(request, self.session.toolkit, inputs)
+            compile_source(request, self.session.toolkit, inputs)
 
-        asked = [arch, *request.defines, "", *(self.portable(f) for f in request.includes)]
+        asked = [arch, *flags, "", *request.defines, ""]
+        asked += [self.portable(folder) for folder in request.includes]
         step = Step("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
+        targets = [name, paths.weak_table(name)]
         sources = [*rule.srcs, *rule.hdrs]
-        self.step("object", step, [name], sources, asked, headers, tool=True)
+        self.step("object", step, targets, sources, asked, headers, tool=True)
         return name
+
+    def abi(self) -> Headers:
+        """The device ABI."""
+        return self.headers(self.session.canonical(labels.ABI))
 
 
 def joined(first: Headers, second: Headers) -> Headers:

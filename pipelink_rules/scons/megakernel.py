@@ -10,7 +10,6 @@ from pipelink_rules.scons.graph import Graph, Headers, joined
 from pipelink_rules.scons.resolve import Resolved
 from pipelink_rules.scons.session import BUILD, RuntimeRule
 from pipelink_rules.steps import labels, paths
-from pipelink_rules.steps.stages import canonical
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class _Builder:
             if found:
                 self.session.report(found)
 
-        self.step("spec", "Declare", ["spec.json"], write, [], [canonical(spec)])
-        asked = [canonical(spec), *(f"{k}={canonical(v)}" for k, v in sorted(variants.items()))]
+        self.step("spec", "Declare", ["spec.json"], write, [], [self.graph.signatures.of(spec)])
+        asked = [self.graph.signatures.of(spec), *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(variants.items()))]
         return self.step("check", "Check", ["check.json"], check, [], [*asked, arch])[0]
 
     def _pure(self) -> None:
@@ -106,7 +105,7 @@ class _Builder:
                 spec, declared, interfaces, arch, path("program.json"), path("plan.json")
             )
 
-        asked = [canonical(spec), *(f"{k}={canonical(v)}" for k, v in sorted(declared.items()))]
+        asked = [self.graph.signatures.of(spec), *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(declared.items()))]
         asked += [f"{k}:{v}" for k, v in sorted(interfaces.items())]
         sources = [self.node(f"{BUILD}/{item.interface}") for item in self.unique]
         targets = ["program.json", "plan.json"]
@@ -133,15 +132,12 @@ class _Builder:
         path = folder.parent / f"{self.spec.name}.{self.arch}.lock.json"
         return self.env.File(str(path)) if path.is_file() else None
 
-    def _abi(self) -> Headers:
-        return self.graph.headers(self.session.canonical(labels.ABI))
-
     def _glue_object(self) -> None:
-        from pipelink_rules.steps.objects import ObjectRequest, compile_object
+        from pipelink_rules.steps.objects import ObjectRequest, compile_source
 
         own = [self.node(f"{BUILD}/{item.header}") for item in self.unique]
         variants = f"{BUILD}/{paths.variants_folder(self.arch)}"
-        headers = joined(self._abi(), Headers((variants,), tuple(own)))
+        headers = joined(self.graph.abi(), Headers((variants,), tuple(own)))
         request = ObjectRequest(
             label=f"the glue of `{self.spec.name}`",
             source=self.path("glue.cu"),
@@ -154,13 +150,13 @@ class _Builder:
         )
 
         def run(inputs: tuple[str, ...]) -> None:
-            compile_object(request, self.session.toolkit, inputs)
+            compile_source(request, self.session.toolkit, inputs)
 
         asked = [self.arch, *request.flags, "", *request.defines]
         asked += [self.graph.portable(folder) for folder in request.includes]
         sources = [self.node(self.path("glue.cu")), *own]
         self.step(
-            "object", "CudaCompile", ["glue.fatbin"], run, sources, asked,
+            "object", "CudaCompile", ["glue.fatbin", "glue.weak.json"], run, sources, asked,
             headers=headers, tool=True, memory=1 << 30,
         )  # fmt: skip
 
@@ -173,7 +169,7 @@ class _Builder:
 
         fatbins = [f"{BUILD}/{item.fatbin}" for item in self.unique]
         sidecars = [f"{BUILD}/{item.sidecar}" for item in self.unique]
-        runtime = f"{BUILD}/{self.graph.runtime(self.arch, self.runtime)}"
+        runtime = f"{BUILD}/{self.graph.runtime(self.arch, self.runtime, self._flags())}"
         request = LinkRequest(
             objects=(*fatbins, self.path("glue.fatbin"), runtime),
             sidecars=tuple(sidecars),
@@ -229,7 +225,7 @@ class _Builder:
                     defines=(*headers.defines, *rule.local_defines),
                 )
             )
-        abi = self._abi()
+        abi = self.graph.abi()
         request = TwinRequest(
             units=tuple(units),
             runtime=tuple(map(str, self.runtime.srcs)),

@@ -114,13 +114,19 @@ class Session:
         chosen = self.options.cache
         return Path(chosen).absolute() if chosen else self.build / CACHE
 
-    def report(self, findings: Iterable[Diagnostic]) -> None:
-        """Shows findings, at once and whole."""
+    def report(self, findings: Iterable[Diagnostic], outcome: str = "") -> None:
+        """Shows findings, at once and whole; `outcome`: what the errors mean."""
         from pipelink_rules.steps.show import shown
 
         sys.stdout.flush()
-        sys.stderr.write(shown(findings))
+        sys.stderr.write(shown(findings, outcome))
         sys.stderr.flush()
+
+    def say(self, text: str) -> None:
+        """Shows what a tool had to say, whole."""
+        if text:
+            sys.stdout.flush()
+            sys.stderr.write(text.rstrip() + "\n")
 
     def attempt(self, problem: PipelinkError) -> None:
         """Keeps findings of a declaration until all declarations are read."""

@@ -71,8 +71,8 @@ def _begin(env: Any, top: Path) -> Session:
         if not helping:
             session.lock.acquire(session.options.wait, lambda text: print(text, file=sys.stderr))
     except PipelinkError as problem:
-        Session(top, Options()).report(problem.diagnostics)
-        raise SCons.Errors.UserError("nothing was built") from None
+        Session(top, Options()).report(problem.diagnostics, "nothing was built")
+        raise SCons.Errors.UserError("the build cannot begin") from None
     if not helping:
         session.journal.recover()
         SCons.Script.SConsignFile(str(session.build / ".sconsign"))
@@ -92,8 +92,8 @@ def _cache(env: Any, options: Options) -> None:
                 helps=("leave out cache=, or --interactive",),
                 subject="cache",
             )
-            env["PIPELINK"].report(problem.diagnostics)
-            raise SCons.Errors.UserError("nothing was built")
+            env["PIPELINK"].report(problem.diagnostics, "nothing was built")
+            raise SCons.Errors.UserError("the build cannot begin")
         return
     VerifiedCache.begin = staticmethod(env["PIPELINK"].journal.begin)
     path = env["PIPELINK"].cache_folder

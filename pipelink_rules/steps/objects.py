@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipelink_rules.diagnostics.diagnostic import Label, error
+from pipelink_rules.files.atomic import sha256, write_bytes, write_text
 from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.source import Span
 from pipelink_rules.steps.headers import require_declared
 from pipelink_rules.toolkit.toolkit import Toolkit
 
+_FINISHED = (".contract.yaml", ".fatbin", ".shadow.ptx")
 
 @dataclass(frozen=True)
 class CompileRequest:
@@ -25,6 +27,7 @@ class CompileRequest:
     defines: tuple[str, ...]
     arch: str
     out_dir: str
+    runtime: str  # the release runtime: the probe links it
     declared: tuple[str, ...]  # headers of the component and of what it depends on
 
 
@@ -42,47 +45,94 @@ class ObjectRequest:
     flags: tuple[str, ...] = ()
 
 
-def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:
-    """Object, interface, sidecar, shadow and header of a variant.
+def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterable[str]) -> str:
+    """Object, interface, sidecar, shadow and header of a variant; the compiler's warnings.
 
     inputs: every file the build watches for it; a header that the compiler read and that is not
     among them is an error, and then nothing is written.
     """
-    raise NotImplementedError
+    from pipelink_rules.compile.variant import compile_variant
+
+    compiled = compile_variant(
+        request.variant,
+        request.sources,
+        request.includes,
+        request.copts,
+        request.defines,
+        request.arch,
+        toolkit,
+        request.out_dir,
+        (*request.sources, *request.declared),
+        runtime=request.runtime,
+        inspect=_inspect(request.label, request.declared, inputs, toolkit, request.out_dir),
+    )
+    return compiled.warnings
 
 
-def compile_object(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:
-    """The fatbin of one source, with the same check of its headers."""
-    from pipelink_rules.compile.nvcc import Unit, fatbin_argv
-    from pipelink_rules.compile.run import Subject, compile_checked
-    from pipelink_rules.files.atomic import staged
+def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:
+    """The fatbin of one source and its table of weak symbols, with the same check of its headers."""
+    from pipelink_rules.compile.object import compile_object
 
-    unit = Unit(request.source, request.arch, request.includes, request.defines, request.flags)
-    with tempfile.TemporaryDirectory() as folder, staged(request.out) as out:
-        depfile = str(Path(folder, "depfile.d"))
-        argv = fatbin_argv(toolkit, unit, str(out), depfile)
-        compile_checked(argv, toolkit, Subject(request.label))
-        require_declared(
-            request.label,
-            request.source,
-            depfile,
-            (request.source, *inputs),
-            toolkit.includes,
-            request.declared,
-        )
+    compile_object(
+        request.source,
+        request.out,
+        request.arch,
+        toolkit,
+        includes=request.includes,
+        defines=request.defines,
+        flags=request.flags,
+        name=request.label,
+        inspect=_inspect(request.label, request.declared, inputs, toolkit),
+    )
+
+
+def _inspect(
+    label: str, declared: Iterable[str], inputs: Iterable[str], toolkit: Toolkit, own: str = ""
+) -> Callable[[str, Path], None]:
+    """The check of the compiler's list of headers.  own: folder of generated files."""
+    allowed = set(inputs)
+
+    def inspect(source: str, depfile: Path) -> None:
+        system = (*toolkit.includes, *([own] if own else []))
+        require_declared(label, source, depfile, (source, *allowed), system, declared)
+
+    return inspect
 
 
 def finished_files(sidecar: str) -> tuple[str, ...]:
-    """The files of a prebuilt variant: the sidecar and what lies beside it under its name."""
+    """The files of a prebuilt variant: the sidecar, and the object and shadow beside it."""
     path = Path(sidecar)
     stem = path.name.removesuffix(".contract.yaml")
-    suffixes = (".contract.yaml", ".fatbin", ".shadow.ptx")
-    return tuple(str(path.with_name(stem + suffix)) for suffix in suffixes)
+    return tuple(str(path.with_name(stem + suffix)) for suffix in _FINISHED)
 
 
-def unpack_prebuilt(sidecar: str, arch: str, out_dir: str, toolkit: Toolkit) -> None:
-    """The files of a variant from finished ones; digests are checked, the header is generated."""
-    raise NotImplementedError
+def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
+    """The files of a variant from finished ones; the header and the interface are written anew.
 
+    PL0904 where an object is missing or is not the one that the sidecar describes.
+    """
+    from pipelink_rules.contract.header import emit_header
+    from pipelink_rules.contract.interface import dump_interface
+    from pipelink_rules.contract.sidecar import load_sidecar
 
-_ = shutil
+    variant, build = load_sidecar(sidecar)
+    stem = variant.contract.component
+    recorded = dict(build.objects)
+    for name in finished_files(sidecar)[1:]:
+        path = Path(name)
+        found = sha256(path) if path.is_file() else "no such file"
+        if found != recorded.get(path.name, "not in the sidecar"):
+            raise error(
+                "PL0904",
+                f"{path.name} is not the object that its sidecar describes",
+                Label(Span(name)),
+                Label(Span(sidecar), "the sidecar"),
+                expected=f"sha256 {recorded.get(path.name)}",
+                found=found,
+                helps=("deliver the object and the sidecar of one build together",),
+                subject=name,
+            )
+    for name in finished_files(sidecar):
+        write_bytes(Path(out_dir, Path(name).name), Path(name).read_bytes())
+    write_text(Path(out_dir, f"{stem}.contract.cuh"), emit_header(variant))
+    write_text(Path(out_dir, f"{stem}.interface.json"), dump_interface(variant))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipelink_rules.model.contract import Variant
@@ -70,6 +71,15 @@ def megakernel_files(arch: str, name: str) -> MegakernelFiles:
     return MegakernelFiles(f"{arch}/megakernels/{name}", name)
 
 
-def runtime_fatbin(arch: str, name: str) -> str:
-    """The object of a build of the device runtime."""
-    return f"{arch}/runtime/{name}.fatbin"
+def runtime_fatbin(arch: str, name: str, flags: Iterable[str] = ()) -> str:
+    """The object of a build of the device runtime, one for each set of code-generation flags."""
+    from pipelink_rules.compile.object import runtime_file
+
+    return f"{arch}/runtime/{runtime_file(name, flags)}"
+
+
+def weak_table(fatbin: str) -> str:
+    """The table of weak symbols of an object without a sidecar."""
+    from pipelink_rules.compile.object import weak_file
+
+    return weak_file(fatbin).as_posix()

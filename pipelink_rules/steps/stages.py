@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.atomic import write_text
-from pipelink_rules.files.codec import read_json, to_json, write_json
+from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
@@ -81,8 +81,3 @@ def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> N
     from pipelink_rules.glue.emit import emit_glue
 
     write_text(out, emit_glue(read_json(program, Program), read_json(placement, Placement)))
-
-
-def canonical(*nouns: object) -> str:
-    """The text that stands for nouns in the signature of a node."""
-    return "\n".join(to_json(noun) for noun in nouns)
