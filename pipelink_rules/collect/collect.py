@@ -132,7 +132,7 @@ def _check_tensors(
                 seen.append((f"{instance}.{name}", port, port.members[0]))
         for end, port, member in seen[1:]:
             first, first_port, other = seen[0]
-            mine, theirs = (f"{m.dtype} with {len(m.shape)} axes" for m in (member, other))
+            mine, theirs = (f"{m.dtype} of rank {len(m.shape)}" for m in (member, other))
             if mine != theirs:
                 findings.add(
                     "PL0061",
@@ -142,6 +142,8 @@ def _check_tensors(
                     (first_port.span, f"{first} is {theirs}"),
                     expected=theirs,
                     found=mine,
-                    helps=("give each its own keyword, or the same dtype",),
+                    helps=("give each port a keyword of its own",)
+                    if len(member.shape) != len(other.shape)
+                    else ("give both ports the same dtype, or each a keyword of its own",),
                     subject=f"{keyword}: {end}",
                 )

@@ -104,7 +104,7 @@ class Roles:
             expected="the same number of warps in all roles that registers join",
             found=f"{warps[0]} and {warps[1]}",
             helps=(
-                "give both the same tile",
+                "let both declare the same number",
                 f'or move the consumer to warps of its own: transfers={{"{consumer}": "handover"}}',
             ),
             subject=connection.name,

@@ -14,13 +14,14 @@ from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.spec import check_instances
 from pipelink_rules.collect.ties import ties_of
 from pipelink_rules.collect.unify import Conflict, Key, Knowledge
-from pipelink_rules.collect.wiring import wire
+from pipelink_rules.collect.wiring import end_of, wire
 from pipelink_rules.collect.work import check_work, schedule_of
 from pipelink_rules.contract.bind import bind
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.contract.expression import names
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract, Param, Variant
-from pipelink_rules.model.program import InstanceSpec, MegakernelSpec
+from pipelink_rules.model.program import MegakernelSpec
 
 
 def bind_instances(
@@ -53,6 +54,7 @@ def bind_instances(
     findings.stop()
 
     bound: dict[str, Variant] = {}
+    refused: dict[Key, Diagnostic] = {}
     for item in spec.instances:
         arguments = knowledge.environment(item.name)
         chosen = tuple((flags or {}).get(item.label, ()))
@@ -60,7 +62,14 @@ def bind_instances(
         try:
             bound[item.name] = bind(by_instance[item.name], arguments, chosen, place)
         except PipelinkError as problem:
-            findings.extend(_at(spec, item, one) for one in problem.diagnostics)
+            for one in problem.diagnostics:
+                key = (item.name, one.subject.rpartition(".")[2])
+                refused[key if key in knowledge.facts else (item.name, one.subject)] = one
+    findings.extend(
+        _explained(spec, knowledge, key, found)
+        for key, found in refused.items()
+        if not _follows_from_another(knowledge, key, refused)
+    )
     findings.stop()
     return bound
 
@@ -76,7 +85,10 @@ def _contracts_of(
         findings.add(
             "PL0050",
             f"there is no component `{item.label}`",
-            (spec.where("instances", item.name), f"`{item.name}` is an instance of it"),
+            (
+                spec.where("labels", item.name) or spec.where("instances", item.name),
+                f"`{item.name}` is an instance of it",
+            ),
             helps=did_you_mean(item.label, contracts),
             subject=item.name,
         )
@@ -104,8 +116,27 @@ def _check_parameters(
 def _report(spec: MegakernelSpec, knowledge: Knowledge, findings: Findings) -> None:
     for conflict in knowledge.conflicts:
         _report_conflict(spec, conflict, findings)
-    for members in knowledge.classes():
-        _report_unknown(spec, knowledge, members, findings)
+    order = {item.name: position for position, item in enumerate(spec.instances)}
+    for members in _independent(knowledge):
+        _report_unknown(spec, knowledge, sorted(members, key=lambda key: order[key[0]]), findings)
+
+
+def _independent(knowledge: Knowledge) -> list[list[Key]]:
+    """The unknown groups, those left out that a `where` clause may tie to a larger one."""
+    groups = knowledge.classes()
+    of = {key: group for group in groups for key in group}
+    found = []
+    for group in groups:
+        (instance, name), *others = group
+        tied = {
+            (instance, other)
+            for clause in knowledge.contracts[instance].where
+            if name in names(clause)
+            for other in names(clause)
+        }
+        if others or not any(len(of.get(key, ())) > 1 for key in tied):
+            found.append(group)
+    return found
 
 
 def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Findings) -> None:
@@ -158,13 +189,26 @@ def _domain(param: Param) -> str:
     return ", ".join(parts)
 
 
-def _at(spec: MegakernelSpec, item: InstanceSpec, found: Diagnostic) -> Diagnostic:
-    """A finding of the contract stage; of one given parameter, it points to that entry."""
-    place = spec.where("instances", item.name)
-    name = found.subject.rpartition(".")[2]
-    exact = spec.where("instances", item.name, name) if name in dict(item.arguments) else place
-    labels = tuple(
-        replace(label, span=exact) if exact and label.span == place else label
-        for label in found.labels
-    )
-    return replace(found, labels=labels, subject=f"{item.name}: {found.subject}")
+def _follows_from_another(
+    knowledge: Knowledge, key: Key, refused: Mapping[Key, Diagnostic]
+) -> bool:
+    """Whether the value came from a parameter that was refused itself."""
+    fact = knowledge.facts.get(key)
+    return fact is not None and fact.root != ".".join(key) and end_of(fact.root) in refused
+
+
+def _explained(
+    spec: MegakernelSpec, knowledge: Knowledge, key: Key, found: Diagnostic
+) -> Diagnostic:
+    """A finding of the contract stage: at the entry that gave the value, or with its story."""
+    fact, place = knowledge.facts.get(key), spec.where("instances", key[0])
+    labels = found.labels
+    if fact is not None and fact.given:
+        exact = spec.where("instances", *key) or place
+        labels = tuple(
+            replace(label, span=exact) if exact and label.span == place else label
+            for label in labels
+        )
+    elif fact is not None:
+        labels += tuple(Label(span, text) for span, text in fact.places if span is not None)
+    return replace(found, labels=labels, subject=f"{key[0]}: {found.subject}")

@@ -29,29 +29,31 @@ class Reader:
     def __init__(self, span: Span | None, text: str):
         self.findings = Findings()
         self.spans: dict[str, Span] = {}
-        self._span, self._text = span, text
+        self._text = text
+        found = locate(text, span.line) if span is not None else None
+        self.span = Span(span.file, *found) if span is not None and found else span
 
     def place(self, *path: str) -> Span | None:
         """The place of an entry, kept for later stages; the closest one around it if unwritten."""
-        if self._span is None or not self._text:
-            return self._span
+        if self.span is None or not self._text:
+            return self.span
         for depth in range(len(path), 0, -1):
-            found = locate(self._text, self._span.line, *path[:depth])
+            found = locate(self._text, self.span.line, *path[:depth])
             if found is not None:
-                span = Span(self._span.file, *found)
+                span = Span(self.span.file, *found)
                 self.spans["/".join(path[:depth])] = span
                 return span
-        return self._span
+        return self.span
 
     def duplicates(self) -> None:
-        if self._span is None:
+        if self.span is None:
             return
-        for path, first, second in duplicates(self._text, self._span.line):
+        for path, first, second in duplicates(self._text, self.span.line):
             self.findings.add(
                 "PL0049",
                 f"`{path[-1]}` is written twice in `{path[0]}`",
-                (Span(self._span.file, *second), "this one counts"),
-                (Span(self._span.file, *first), "this one is lost"),
+                (Span(self.span.file, *second), "this one counts"),
+                (Span(self.span.file, *first), "this one is lost"),
                 helps=("give every key once; one tensor may feed several ports as a list",)
                 if path[0] == "tensors"
                 else ("give every key once",),
@@ -84,11 +86,12 @@ class Reader:
         if not problem:
             return True
         suggestion = re.sub(r"[^A-Za-z0-9]+", "_", value).strip("_")
+        fits = suggestion != value and not problem_with(suggestion)
         self.findings.add(
             "PL0041",
             f"`{value}` cannot name {what}: {problem}",
             self.place(*path),
-            helps=() if problem_with(suggestion) else (f"write `{suggestion}`",),
+            helps=(f"write `{suggestion}`",) if fits else (),
             subject="/".join(path),
         )
         return False
@@ -102,6 +105,7 @@ class Reader:
     def instances(self, value: Any) -> tuple[InstanceSpec, ...]:
         form = 'a dict {"name": ("//package:component", {"PARAM": value})}'
         found = []
+        self.place("instances")
         entries = self.mapping({} if value is None else value, "instances", form)
         if not entries and not self.findings.items:
             self.findings.add(
@@ -119,12 +123,15 @@ class Reader:
     def label(self, instance: str, value: Any) -> str:
         if not self.typed(value, str, "instances", instance, want="a label string"):
             return ""
+        place = self.place("instances", instance, value)
+        if place is not None:
+            self.spans[f"labels/{instance}"] = place
         if not _LABEL.match(value):
             rooted = f"//{value.lstrip('/')}"
             self.findings.add(
                 "PL0042",
                 f"`{value}` is no label of a component",
-                self.place("instances", instance),
+                place,
                 expected="//package:component, the package relative to the repository root",
                 helps=(f"write `{rooted}`",) if _LABEL.match(rooted) else (),
                 subject=instance,
@@ -165,7 +172,9 @@ class Reader:
         found = []
         for consumer, producer in self.mapping(value, "connect", form):
             path = ("connect", consumer)
-            if self.endpoint(consumer, *path) and self.endpoint(producer, *path):
+            left = self.endpoint(consumer, *path)
+            right = self.endpoint(producer, *path, str(producer))
+            if left and right:
                 self.place(*path, producer)
                 found.append(ConnectionSpec(consumer, producer, self.place(*path)))
         return tuple(found)
@@ -180,7 +189,8 @@ class Reader:
             if not isinstance(ports, (list, tuple)) or not ports:
                 self.typed(ends, (), section, word, want='"instance.port" or a list of them')
                 continue
-            good = [port for port in ports if self.endpoint(port, section, word)]
+            self.place(section, word)
+            good = [port for port in ports if self.endpoint(port, section, word, str(port))]
             for port in good:
                 self.place(section, word, port)
             found.append((word, tuple(good)))

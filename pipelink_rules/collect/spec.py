@@ -55,7 +55,7 @@ def make_spec(
         cluster=reader.cluster(cluster),
         runtime=reader.runtime(runtime),
         summary=summary if reader.typed(summary, str, "summary") else "",
-        span=span,
+        span=reader.span,
         spans=tuple(sorted(reader.spans.items())),
     )
     reader.keywords(spec)

@@ -34,7 +34,7 @@ def check_symbols(
             (own.span, f"`{instance.name}` asks for {_range(own)}")
             for instance in instances
             for own in instance.variant.contract.symbols
-            if own.name == symbol.name
+            if own.name == symbol.name and _narrows(own)
         ]
         findings.add(
             "PL0075",
@@ -57,6 +57,11 @@ def _both(a: Symbol, b: Symbol) -> Symbol:
         math.lcm(a.multiple_of, b.multiple_of),
         a.span,
     )
+
+
+def _narrows(symbol: Symbol) -> bool:
+    open_ = Symbol(symbol.name)
+    return symbol.minimum > 1 or symbol.maximum < open_.maximum or symbol.multiple_of > 1
 
 
 def _range(symbol: Symbol) -> str:

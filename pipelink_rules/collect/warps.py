@@ -57,8 +57,8 @@ def refusal(roles: Roles, group: Group, warps: int) -> str:
             return f"`{name}` works in whole warpgroups"
         ring = next((port for port in ports if port.space == "ring"), None)
         if ring is not None:
-            called = group.declared // warps
-            return f"`{name}` would take {called} items of `{ring.name}` for one"
+            calls = group.declared // warps
+            return f"called {calls} times, `{name}` would take too many items of `{ring.name}`"
         for barrier in roles.contracts[member[0]].named_barriers:
             if member[1] in barrier.roles:
                 return f"`{name}` waits at `{barrier.name}` for all its warps"

@@ -109,24 +109,27 @@ def check_tiles(
     if schedule is None or given is None:
         return
     wanted = [known(extent) for extent in given.tile]
+    others: dict[str, list[str]] = {}
     for instance in sorted(contracts):
         taken = contracts[instance].work
-        if instance == schedule[0] or taken is None or taken.kind != given.kind:
-            continue
-        extents = [known(extent) for extent in taken.tile]
-        if extents == wanted:
-            continue
+        if instance != schedule[0] and taken is not None and taken.kind == given.kind:
+            extents = [known(extent) for extent in taken.tile]
+            if extents != wanted:
+                others.setdefault(_tile(extents), []).append(instance)
+    for tile, instances in others.items():
+        names = ", ".join(f"`{name}`" for name in instances)
+        places = [(contracts[name].work, f"`{name}` takes {tile}") for name in instances]
         findings.add(
             "PL0068",
-            f"`{instance}` takes tiles {_tile(extents)}, `{schedule[0]}` deals {_tile(wanted)}",
-            spec.where("instances", instance),
-            (taken.span, _tile(extents)),
-            (given.span, _tile(wanted)),
+            f"`{schedule[0]}` deals tiles of {_tile(wanted)}, but {tile} is the tile of {names}",
+            spec.where("instances", schedule[0]),
+            (given.span, f"`{schedule[0]}` deals {_tile(wanted)}"),
+            *((work.span if work else None, text) for work, text in places),
             expected=_tile(wanted),
-            found=_tile(extents),
+            found=tile,
             at_run_time="parts of the result would be computed twice or not at all",
-            helps=(f"give `{instance}` and `{schedule[0]}` the same tile",),
-            subject=instance,
+            helps=("give all of them the same tile: where it is left out, it follows",),
+            subject=tile,
         )
 
 
