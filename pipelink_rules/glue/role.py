@@ -77,20 +77,24 @@ class _RoleWriter:
         variant, role = self._variant(instance), self._role(instance, name)
         relocations, ports, _ = role_types(variant, role)
         variable = stem(self.program, instance, name)
+        for port in self._ports(instance, name, "ring"):
+            self._ring(f"{variable}_{port.name}", instance, name, port)
         self.out.listed(
-            f"const {relocations} {variable}_at{{", self._relocations(instance, name), "};"
+            f"const {relocations} {variable}_at{{",
+            self._relocations(instance, name, variable),
+            "};",
         )
         self.out.listed(f"{ports} {variable}_port{{", self._port_values(instance, name), "};")
         for port in self._ports(instance, name, "registers"):
             channel = self.ends.get((instance, port.name))
             if channel is not None and channel.kind == HANDOVER:
-                self._handover_ring(instance, name, port, channel)
+                self._handover_ring(instance, name, port)
 
-    def _relocations(self, instance: str, name: str) -> list[str]:
+    def _relocations(self, instance: str, name: str, variable: str) -> list[str]:
         contract = self._variant(instance).contract
         found = []
         for port in self._ports(instance, name, "ring"):
-            found.append(f".{port.name} = {self._ring(instance, name, port)}")
+            found.append(f".{port.name} = {variable}_{port.name}_ring")
         for buffer in contract.buffers:
             if buffer.role == name:
                 size = evaluate(buffer.bytes, {})
@@ -107,12 +111,13 @@ class _RoleWriter:
                 found.append(f".{barrier.name} = {{{number}, {threads}, {site}, 0}}")
         return found
 
-    def _ring(self, instance: str, name: str, port: Port) -> str:
-        channel = self.ends[instance, port.name]
-        k = constant(channel.name)
+    def _ring(self, variable: str, instance: str, name: str, port: Port) -> None:
+        k = constant(self.ends[instance, port.name].name)
         site = self._site(instance, name, port.name)
-        return (
-            f"pipelink::local_ring(shared + {k}, shared + {k}Barriers, {k}Bytes, {k}Stages, {site})"
+        self.out.listed(
+            f"const pipelink::Ring {variable}_ring = pipelink::local_ring(",
+            (f"shared + {k}", f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site)),
+            ");",
         )
 
     def _port_values(self, instance: str, name: str) -> list[str]:
@@ -134,14 +139,13 @@ class _RoleWriter:
             return f"&{value}"
         return value
 
-    def _handover_ring(self, instance: str, name: str, port: Port, channel: Channel) -> None:
+    def _handover_ring(self, instance: str, name: str, port: Port) -> None:
         variable = f"{instance}_{port.name}"
         way = "leaves for other warps" if port.direction == "out" else "comes from other warps"
         self.out.comment(
             f"{instance}.{port.name} {way} through shared memory: the fragments differ in warps"
         )
-        ring = self._ring(instance, name, port)
-        self.out.line(f"const pipelink::Ring {variable}_ring = {ring};")
+        self._ring(variable, instance, name, port)
         self.out.line(f"pipelink::Cursor {variable}_cursor{{0, 0}};")
 
     # -- work item ---------------------------------------------------------------------------
