@@ -125,14 +125,11 @@ def _set_up(
         for channel in program.channels:
             stem = constant(channel.name)
             for share in range(channel.shares):
-                base = f"shared + {stem}Barriers" + (
-                    f" + {share} * 16 * {stem}Stages" if share else ""
-                )
-                out.line(f"pipelink::init_barriers<{stem}Stages>({base}, {channel.full_arrivals});")
-                out.line(
-                    f"pipelink::init_barriers<{stem}Stages>({base} + 8 * {stem}Stages,"
-                    f" {channel.empty_arrivals});"
-                )
+                table = f"shared + {stem}Barriers"
+                if share:
+                    table += f" + {16 * share} * {stem}Stages"
+                arrivals = (str(channel.full_arrivals), str(channel.empty_arrivals))
+                out.listed(f"pipelink::init_ring<{stem}Stages>(", (table, *arrivals), ");")
         out.line("pipelink::fence_barrier_init();")
         for parameter, name in zip(parameters, parameter_names(parameters), strict=True):
             if parameter.kind == "tensor_map":

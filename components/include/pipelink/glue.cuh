@@ -20,13 +20,14 @@ __device__ __forceinline__ uint32_t shared_base(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
 }
 
-/// Sets up one mbarrier per stage; called by one thread.
+/// Sets up the barrier table of a ring, full then empty; called by one thread.
 template <uint32_t Stages>
-__device__ __forceinline__ void init_barriers(uint32_t address, uint32_t arrivals) {
+__device__ __forceinline__ void init_ring(uint32_t barriers, uint32_t full_arrivals,
+                                          uint32_t empty_arrivals) {
 #pragma unroll
-  for (uint32_t stage = 0; stage < Stages; ++stage) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address + 8 * stage),
-                 "r"(arrivals)
+  for (uint32_t i = 0; i < 2 * Stages; ++i) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barriers + 8 * i),
+                 "r"(i < Stages ? full_arrivals : empty_arrivals)
                  : "memory");
   }
 }

@@ -55,12 +55,12 @@ def test_schedule_runs_in_every_role(name: str, arch: str) -> None:
 @PAIRS
 def test_every_barrier_is_set_up_with_its_arrivals(name: str, arch: str) -> None:
     program, text = program_of(name, arch), glue_of(name, arch)
-    found = re.findall(r"init_barriers<(\w+)Stages>\([^,]*, (\d+)\);", text)
-    wanted = []
-    for channel in program.channels:
-        for _ in range(channel.shares):
-            wanted.append((constant(channel.name), str(channel.full_arrivals)))
-            wanted.append((constant(channel.name), str(channel.empty_arrivals)))
+    found = re.findall(r"init_ring<(\w+)Stages>\([^;]*?, (\d+), (\d+)\);", text)
+    wanted = [
+        (constant(channel.name), str(channel.full_arrivals), str(channel.empty_arrivals))
+        for channel in program.channels
+        for _ in range(channel.shares)
+    ]
     assert found == wanted
 
 
@@ -76,7 +76,7 @@ def test_registers_are_those_of_the_placement(name: str, arch: str) -> None:
 def test_no_path_and_no_absolute_place(name: str, arch: str) -> None:
     text = glue_of(name, arch)
     assert "/home" not in text
-    assert all(not line.rstrip() != line for line in text.splitlines())
+    assert all(line.rstrip() == line and len(line) <= WIDTH for line in text.splitlines())
     assert text.endswith("}\n")
 
 
