@@ -55,7 +55,7 @@ def test_schedule_runs_in_every_role(name: str, arch: str) -> None:
 @PAIRS
 def test_every_barrier_is_set_up_with_its_arrivals(name: str, arch: str) -> None:
     program, text = program_of(name, arch), glue_of(name, arch)
-    found = re.findall(r"init_ring<(\w+)Stages>\([^;]*?, (\d+), (\d+)\);", text)
+    found = re.findall(r"init_ring<(\w+)Stages>\([^;]*?,\s+(\d+),\s+(\d+)\);", text)
     wanted = [
         (constant(channel.name), str(channel.full_arrivals), str(channel.empty_arrivals))
         for channel in program.channels
