@@ -1,1 +1,1 @@
-"""Objects become one kernel: linked by the vendor's linker, read back, and compared with the plan."""
+"""Objects become one kernel: linked, read back, and compared with the plan."""

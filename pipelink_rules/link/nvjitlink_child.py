@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
     try:
         # Loaded first, by path: the binding then finds this toolkit's library and no other.
         ctypes.CDLL(job["library"], mode=ctypes.RTLD_GLOBAL)
-        from cuda.bindings import nvjitlink
+        from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
     except (ImportError, OSError) as problem:
         print(f"nvjitlink fatal: {problem}")
         return 3

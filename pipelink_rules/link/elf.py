@@ -1,0 +1,144 @@
+"""What is in a cubin?  An ELF64 file: sections, symbols, kernels, their code and resources."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pipelink_rules.diagnostics.diagnostic import error
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SYMTAB, _NOBITS = 2, 8
+_TEXT = ".text."
+# Attributes of .nv.info, each with (symbol index, value); names as cuobjdump -elf prints them.
+_REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section."""
+
+    name: str
+    kind: int
+    data: bytes  # empty where the file holds none of it
+    size: int
+    link: int
+    info: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """One symbol."""
+
+    name: str
+    value: int
+    size: int
+    section: int
+    info: int
+
+    @property
+    def is_function(self) -> bool:
+        """STT_FUNC."""
+        return self.info & 0xF == 2
+
+
+class Elf:
+    """A cubin in memory; PL0904 where it is none."""
+
+    def __init__(self, data: bytes):
+        if len(data) < _HEADER.size or data[:5] != b"\x7fELF\x02":
+            raise error("PL0904", "the linked file is not a 64-bit ELF cubin", found=repr(data[:8]))
+        try:
+            self.sections = tuple(_sections(data))
+        except (struct.error, IndexError, ValueError) as problem:
+            raise error(
+                "PL0904", "the linked file is a damaged cubin", found=str(problem)
+            ) from None
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Symbols in file order; the index is what .nv.info refers to."""
+        table = next((item for item in self.sections if item.kind == _SYMTAB), None)
+        if table is None:
+            return ()
+        names = self.sections[table.link].data
+        found = []
+        for fields in _SYMBOL.iter_unpack(table.data):
+            name, info, _, section, value, size = fields
+            found.append(Symbol(_string(names, name), value, size, section, info))
+        return tuple(found)
+
+    def section(self, name: str) -> Section | None:
+        """The section of that name."""
+        return next((item for item in self.sections if item.name == name), None)
+
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels, sorted: functions with a code section of their own."""
+        functions = {item.name for item in self.symbols if item.is_function}
+        named = {
+            item.name.removeprefix(_TEXT)
+            for item in self.sections
+            if item.data and item.name.startswith(_TEXT)
+        }
+        return tuple(sorted(functions & named))
+
+    def code(self, kernel: str) -> bytes:
+        """The machine code of a kernel, encodings included."""
+        found = self.section(_TEXT + kernel)
+        return found.data if found else b""
+
+    def static_shared(self, kernel: str) -> int:
+        """Bytes of static shared memory."""
+        found = self.section(f".nv.shared.{kernel}")
+        return found.size if found else 0
+
+    def registers(self, kernel: str) -> int:
+        """Registers per thread at launch; 0 where the file does not say."""
+        return self._attribute(_REGCOUNT, kernel)
+
+    def stack_bytes(self, kernel: str) -> int:
+        """Bytes of stack per thread."""
+        return max(self._attribute(_MIN_STACK_SIZE, kernel), self._attribute(_FRAME_SIZE, kernel))
+
+    def _attribute(self, attribute: int, kernel: str) -> int:
+        section = self.section(".nv.info")
+        if section is None:
+            return 0
+        for found, payload in _attributes(section.data):
+            if found == attribute and len(payload) == 8:
+                symbol, value = struct.unpack("<II", payload)
+                if symbol < len(self.symbols) and self.symbols[symbol].name == kernel:
+                    return int(value)
+        return 0
+
+
+def _sections(data: bytes) -> Iterator[Section]:
+    fields = _HEADER.unpack_from(data)
+    offset, size, count, names_index = fields[6], fields[11], fields[12], fields[13]
+    rows = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
+    _, _, _, _, names_at, names_size, *_ = rows[names_index]
+    names = data[names_at : names_at + names_size]
+    for name, kind, _flags, _address, start, length, link, info, _align, _entry in rows:
+        held = b"" if kind == _NOBITS else data[start : start + length]
+        yield Section(_string(names, name), kind, held, length, link, info)
+
+
+def _string(table: bytes, offset: int) -> str:
+    return table[offset : table.index(b"\0", offset)].decode("utf-8", "replace")
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(attribute, payload): format byte, attribute byte, then 16 bits of size or value."""
+    position = 0
+    while position + 4 <= len(data):
+        form, attribute, value = struct.unpack_from("<BBH", data, position)
+        position += 4
+        if form == 4:  # sized
+            yield attribute, data[position : position + value]
+            position += value
+        else:
+            yield attribute, struct.pack("<H", value)

@@ -1,0 +1,95 @@
+"""Objects become a cubin: what may not be linked is refused, the rest goes to the linker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, error
+from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.link.elf import Elf
+from pipelink_rules.link.log import LinkLog
+from pipelink_rules.link.nvjitlink import nvjitlink
+from pipelink_rules.link.nvlink import nvlink
+from pipelink_rules.link.objects import check_objects, read_objects
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+BACKENDS: Mapping[str, Callable[..., LinkLog]] = {"nvlink": nvlink, "nvjitlink": nvjitlink}
+
+
+def link(
+    objects: Sequence[str | Path],
+    entry: str,
+    arch: str,
+    toolkit: Toolkit,
+    backend: str,
+    out: str | Path,
+    *,
+    sidecars: Iterable[str | Path] = (),
+    options: Iterable[str] = (),
+) -> LinkLog:
+    """Links objects to the cubin `out`, whose kernel is `entry`.
+
+    The order of `objects` does not matter.  sidecars: of the objects that have one; the others
+    may have a `.weak.json` beside them.  options: for the linker itself.  Raises PL0903, PL0904,
+    PL1202, PL1203, PL1207, PL1208 before, PL1209 to PL1213 after the link; no file is left then.
+    """
+    if backend not in BACKENDS:
+        raise error(
+            "PL1214",
+            f"there is no linker `{backend}`",
+            expected=" or ".join(BACKENDS),
+            found=backend,
+            helps=did_you_mean(backend, BACKENDS),
+            subject=backend,
+        )
+    known = read_objects(objects, sidecars, toolkit)
+    findings = check_objects(known, arch, toolkit)
+    if findings:
+        raise PipelinkError(findings)
+    return link_unchecked(
+        [one.path for one in known], entry, arch, toolkit, backend, out, options=options
+    )
+
+
+def link_unchecked(
+    objects: Sequence[str],
+    entry: str,
+    arch: str,
+    toolkit: Toolkit,
+    backend: str,
+    out: str | Path,
+    *,
+    options: Iterable[str] = (),
+) -> LinkLog:
+    """The link alone, in the order given; the result is read back."""
+    log = BACKENDS[backend](objects, arch, toolkit, out, entry, options)
+    findings = tuple(_read_back(Path(out), entry, arch, log))
+    if findings:
+        Path(out).unlink(missing_ok=True)
+        raise PipelinkError(findings)
+    return log
+
+
+def _read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diagnostic]:
+    if log.partial:
+        yield Diagnostic(
+            "PL1212",
+            f"{', '.join(f'`{Path(name).name}`' for name in log.partial)} was linked as finished"
+            " code",
+            expected="link-time code in every object",
+            found="the linker did partial link-time optimisation",
+            at_run_time="calls into it keep their own registers, stack and barriers",
+            helps=(f"build it for {arch} with this toolkit",),
+            subject=entry,
+        )
+    kernels = Elf(cubin.read_bytes()).kernels()
+    if entry not in kernels:
+        yield Diagnostic(
+            "PL1213",
+            f"the link succeeded, but the cubin has no kernel `{entry}`",
+            expected=entry,
+            found=", ".join(kernels) or "no kernel at all",
+            helps=(f"do the objects have code for {arch}?", "is the glue among the objects?"),
+            subject=entry,
+        )

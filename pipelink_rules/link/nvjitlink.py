@@ -1,0 +1,74 @@
+"""Links with libnvJitLink, in a child process: the second back end."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pipelink_rules.compile.run import TIMEOUT, check_alive, quote
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.files.atomic import staged
+from pipelink_rules.link.log import LinkLog, failure, read_log
+from pipelink_rules.toolkit.probe import child_argv, child_environment
+from pipelink_rules.toolkit.process import run_tool
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+_UNUSABLE = 3  # exit status of the child: no library, no binding
+
+
+def nvjitlink(
+    objects: Sequence[str],
+    arch: str,
+    toolkit: Toolkit,
+    out: str | Path,
+    name: str,
+    options: Iterable[str] = (),
+) -> LinkLog:
+    """Links objects to `out`, a cubin; PL1214 where the library cannot be used, else PL12xx."""
+    backend = f"nvJitLink {toolkit.version}"
+    if not toolkit.nvjitlink:
+        raise _unavailable("the toolkit has no libnvJitLink")
+    chosen = [f"-arch={arch}", "-lto", "-verbose", "-Xptxas=-v", *options]
+    with staged(out) as temporary, tempfile.TemporaryDirectory() as folder:
+        job = Path(folder) / "job.json"
+        job.write_text(
+            json.dumps(
+                {
+                    "library": toolkit.nvjitlink,
+                    "options": chosen,
+                    "objects": list(objects),
+                    "output": str(temporary),
+                }
+            ),
+            encoding="utf-8",
+        )
+        argv = child_argv("pipelink_rules.link.nvjitlink_child", str(job))
+        shown = ("nvJitLink", *chosen, *objects, "-o", str(out))
+        start = time.perf_counter()
+        environment = child_environment(toolkit.environment(os.environ))
+        output = run_tool(argv, environment, timeout=TIMEOUT)
+        seconds = time.perf_counter() - start
+        check_alive(output)
+        if output.code == _UNUSABLE:
+            raise _unavailable(quote(output.text))
+        if not output.ok:
+            raise PipelinkError(failure(output.text, name, backend, shown))
+    return read_log(output.text, backend, shown, seconds)
+
+
+def _unavailable(reason: str) -> PipelinkError:
+    return error(
+        "PL1214",
+        "the nvJitLink back end cannot be used",
+        expected="libnvJitLink of the toolkit and the cuda.bindings package",
+        found=reason,
+        helps=(
+            "python -m pip install 'pipelink[toolkit]'",
+            "or link with the default back end (linker=nvlink)",
+        ),
+        subject="nvjitlink",
+    )

@@ -1,0 +1,234 @@
+"""What does the machine code do?  nvdisasm's text -> instructions, calls, barriers, regions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.toolkit.process import run_tool
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+),", re.M)
+_LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(@!?\w+\s+)?([A-Z][\w.]*)\s*(.*?)\s*;?\s*$")
+_LABEL = re.compile(r"^\s*(\.L_\w+|[\w$.]+):\s*$")
+_TARGET = re.compile(r"`\(([^)]+)\)")
+_REGISTER = re.compile(r"(?<![\w.])R(\d+)((?:\.\w+)*)")
+_VALUE = re.compile(r"0x([0-9a-f]+)")
+_WIDE_OPCODES = {"HGMMA": 1, "QGMMA": 1, "IGMMA": 1, "BGMMA": 1}
+_BARRIERS = ("BAR", "UBAR")
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction."""
+
+    address: int
+    guard: str  # "@P0", "@!UP1" or ""
+    opcode: str  # "BAR.SYNC.DEFER_BLOCKING"
+    operands: str
+
+    @property
+    def base(self) -> str:
+        """`BAR`."""
+        return self.opcode.split(".", 1)[0]
+
+    @property
+    def target(self) -> str:
+        """The label it names, or ""."""
+        found = _TARGET.search(self.operands)
+        return found[1] if found else ""
+
+    @property
+    def highest_register(self) -> int:
+        """The highest general register it touches; -1 = none."""
+        width = self._width()
+        highest = -1
+        for position, found in enumerate(_REGISTER.finditer(self.operands)):
+            span = width if position == 0 else 1
+            if ".64" in found[2]:
+                span = max(span, 2)
+            highest = max(highest, int(found[1]) + span - 1)
+        return highest
+
+    def _width(self) -> int:
+        """Registers of the first register operand (the result, or the value that is stored)."""
+        if self.base in _WIDE_OPCODES:
+            shape = re.search(r"\.64x(\d+)x", self.opcode)
+            return int(shape[1]) // 2 if shape else 1
+        if self.base in ("LDSM", "STSM"):
+            return {".4": 4, ".2": 2}.get(self.opcode[-2:], 1)
+        if ".128" in self.opcode:
+            # A store's first register is its address, one or two registers wide.
+            return 4 if self.base.startswith("LD") else 2
+        return 2 if ".64" in self.opcode or ".WIDE" in self.opcode else 1
+
+
+@dataclass(frozen=True)
+class Region:
+    """What a warpgroup runs from its setmaxnreg on."""
+
+    registers: int  # the value of setmaxnreg
+    start: int  # address
+    highest: int  # highest register it touches, as a count: R39 -> 40
+    instructions: int
+
+
+class Code:
+    """The instructions of one kernel."""
+
+    def __init__(self, text: str):
+        self.instructions, self._labels = _read(text)
+
+    @cached_property
+    def opcodes(self) -> Counter[str]:
+        """How often each instruction occurs, modifiers left out; without the padding."""
+        return Counter(item.base for item in self._real())
+
+    def __len__(self) -> int:
+        return len(self._real())
+
+    def _real(self) -> Sequence[Instruction]:
+        """Without the loop and the NOPs that fill up the end."""
+        end = len(self.instructions)
+        while end and self.instructions[end - 1].base == "NOP":
+            end -= 1
+        if end and self.instructions[end - 1].base == "BRA":
+            last = self.instructions[end - 1]
+            if self._labels.get(last.target) == end - 1:
+                end -= 1
+        return self.instructions[:end]
+
+    @cached_property
+    def calls(self) -> tuple[str, ...]:
+        """Targets of calls, sorted; "(register)" where it is computed."""
+        found = {
+            item.target or "(register)"
+            for item in self.instructions
+            if item.base in ("CALL", "CALLX", "JCAL")
+        }
+        return tuple(sorted(name.removeprefix("$") for name in found))
+
+    @cached_property
+    def setmaxnreg(self) -> tuple[int, ...]:
+        """The values of USETMAXREG, sorted, one per site."""
+        return tuple(sorted(value for _, value in self._setmaxnreg_sites()))
+
+    def _setmaxnreg_sites(self) -> Iterator[tuple[int, int]]:
+        for index, item in enumerate(self.instructions):
+            if item.base == "USETMAXREG":
+                values = _VALUE.findall(item.operands)
+                yield index, int(values[-1], 16) if values else -1
+
+    @cached_property
+    def barriers(self) -> tuple[tuple[int, int], ...]:
+        """(named barrier id, sites), sorted; id -1 = the id is in a register."""
+        found: Counter[int] = Counter()
+        for item in self.instructions:
+            if item.base not in _BARRIERS:
+                continue
+            first = item.operands.split(",")[0].strip()
+            value = re.fullmatch(r"0x([0-9a-f]+)", first)
+            found[int(value[1], 16) if value else -1] += 1
+        return tuple(sorted(found.items()))
+
+    @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """What is reachable from each setmaxnreg without passing another one."""
+        found = []
+        sites = list(self._setmaxnreg_sites())
+        starts = {index for index, _ in sites}
+        for index, value in sites:
+            reached = self._reach(index + 1, starts - {index})
+            highest = max((self.instructions[i].highest_register for i in reached), default=-1)
+            address = self.instructions[index].address
+            found.append(Region(value, address, highest + 1, len(reached)))
+        return tuple(found)
+
+    @cached_property
+    def entry_region(self) -> Region:
+        """What is reachable from the start without passing a setmaxnreg."""
+        stops = {index for index, _ in self._setmaxnreg_sites()}
+        reached = self._reach(0, stops)
+        highest = max((self.instructions[i].highest_register for i in reached), default=-1)
+        return Region(0, 0, highest + 1, len(reached))
+
+    @cached_property
+    def highest_register(self) -> int:
+        """The highest register of the whole kernel, as a count."""
+        return 1 + max((item.highest_register for item in self.instructions), default=-1)
+
+    def _reach(self, start: int, stops: set[int]) -> set[int]:
+        seen: set[int] = set()
+        todo = [start]
+        while todo:
+            index = todo.pop()
+            if index in seen or index in stops or index >= len(self.instructions):
+                continue
+            seen.add(index)
+            todo += self._successors(index)
+        return seen
+
+    def _successors(self, index: int) -> list[int]:
+        item = self.instructions[index]
+        target = self._labels.get(item.target)
+        jump = [target] if target is not None else []
+        if item.base in ("BRA", "JMP", "BRX", "JMX", "BRXU"):
+            # A predicate may stand before the instruction or among its operands.
+            bare = not item.guard and re.fullmatch(r"`\([^)]+\)", item.operands) is not None
+            return jump if bare else [*jump, index + 1]
+        if item.base in ("EXIT", "RET") and not item.guard:
+            return []
+        return [*jump, index + 1]
+
+
+def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> Code:
+    """The instructions of a kernel; PL1206 without nvdisasm, PL1204 where it fails."""
+    if not toolkit.nvdisasm:
+        raise error(
+            "PL1206",
+            "there is no nvdisasm, so that the linked kernel cannot be read back",
+            expected="nvdisasm beside nvcc or on PATH",
+            helps=("python -m pip install 'pipelink[toolkit]'",),
+            subject="nvdisasm",
+        )
+    # Without its data flow analysis: the labels are there all the same, in two thirds of the time.
+    argv = [toolkit.nvdisasm, "-c", "-ndf", str(cubin)]
+    output = run_tool(argv, toolkit.environment(os.environ), timeout=300)
+    text = section_of(output.text, kernel)
+    if not output.ok or not text:
+        raise error(
+            "PL1204",
+            f"nvdisasm could not read `{kernel}`",
+            found=output.text[:400],
+            subject="nvdisasm",
+        )
+    return Code(text)
+
+
+def section_of(text: str, kernel: str) -> str:
+    """The listing of one kernel out of that of a whole cubin."""
+    starts = [(found[1], found.start()) for found in _SECTION.finditer(text)]
+    for number, (name, start) in enumerate(starts):
+        if name == kernel:
+            end = starts[number + 1][1] if number + 1 < len(starts) else len(text)
+            return text[start:end]
+    return ""
+
+
+def _read(text: str) -> tuple[tuple[Instruction, ...], dict[str, int]]:
+    instructions: list[Instruction] = []
+    labels: dict[str, int] = {}
+    for line in text.splitlines():
+        if found := _LINE.match(line):
+            guard = (found[2] or "").strip()
+            operands = re.sub(r"\s*;.*$", "", found[4])
+            instructions.append(Instruction(int(found[1], 16), guard, found[3], operands))
+        elif found := _LABEL.match(line):
+            labels[found[1]] = len(instructions)
+    return tuple(instructions), labels
