@@ -28,8 +28,21 @@ class ItemLayout:
 
 
 def member_bytes(member: Member) -> int:
-    """Bytes of one tile; its extents must be bound."""
+    """Bytes of the elements of one tile, without padding; its extents must be bound."""
     return math.prod(evaluate(extent, {}) for extent in member.shape) * DTYPES[member.dtype][0]
+
+
+def member_span(member: Member) -> int:
+    """Bytes from the first to the last element of one tile: padded where its strides leave gaps."""
+    if not member.layout.strides:
+        return member_bytes(member)
+    last = 0
+    for extent, stride in zip(member.shape, member.layout.strides, strict=True):
+        if isinstance(stride, tuple):
+            last += sum((evaluate(n, {}) - 1) * evaluate(step, {}) for n, step in stride)
+        else:
+            last += (evaluate(extent, {}) - 1) * evaluate(stride, {})
+    return (last + 1) * DTYPES[member.dtype][0]
 
 
 def item_layout(port: Port) -> ItemLayout:
@@ -39,6 +52,6 @@ def item_layout(port: Port) -> ItemLayout:
         step = SWIZZLE_ALIGN.get(member.layout.swizzle, 1024)
         end = -(-end // step) * step
         offsets.append((member.name, end))
-        size = member_bytes(member)
-        end, align, data = end + size, max(align, step), data + size
+        end, align = end + member_span(member), max(align, step)
+        data += member_bytes(member)
     return ItemLayout(tuple(offsets), data, -(-end // align) * align, align)
