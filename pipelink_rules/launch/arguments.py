@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -292,16 +292,3 @@ def check_scalars(
             )
         )
     return values, found
-
-
-def output_shapes(
-    manifest: Manifest, given: Callable[[str], bool], symbols: Mapping[str, int]
-) -> dict[str, tuple[int, ...]]:
-    """The shapes of the outputs that were left out, where the symbols give them."""
-    return {
-        tensor.name: tuple(value_of(text, symbols) for text in tensor.shape)
-        for tensor in manifest.tensors
-        if tensor.direction == "out"
-        and not given(tensor.name)
-        and all(names_in(text) <= set(symbols) for text in tensor.shape)
-    }

@@ -47,7 +47,9 @@ class Driver:
         except LaunchError as problem:
             raise _no_gpu(problem.diagnostics[0].found) from None
         except Exception as problem:  # the bindings' own classes, when libcuda cannot be opened
-            raise _no_gpu(str(problem).split("\n", 1)[0]) from None
+            missing = "NotFound" in type(problem).__name__
+            said = "libcuda.so.1 is not on this machine" if missing else str(problem)
+            raise _no_gpu(said.split("\n", 1)[0]) from None
         self._encode: Any = None
 
     def call(self, name: str, *arguments: Any) -> Any:

@@ -11,7 +11,6 @@ from pipelink_rules.launch.arguments import (
     check_names,
     check_scalars,
     check_symbols,
-    output_shapes,
     unify,
 )
 from pipelink_rules.launch.arrays import READERS, View, reader_for
@@ -20,7 +19,7 @@ from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
 from pipelink_rules.launch.image import Image, Loaded, loaded_for
-from pipelink_rules.launch.outputs import Allocator, allocator_for
+from pipelink_rules.launch.outputs import Allocator, allocator_for, output_shapes
 from pipelink_rules.launch.packing import Packed, pack
 from pipelink_rules.launch.signature import argument_order, docstring_of, signature_of
 from pipelink_rules.launch.streams import current_stream, stream_handle

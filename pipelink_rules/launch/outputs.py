@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from pipelink_rules.launch.condition import names_in, value_of
+from pipelink_rules.model.image import Manifest
 
 # allocator(shape, dtype, like) -> array; `like` is the first array of the call
 Allocator = Callable[[tuple[int, ...], str, Any], Any]
@@ -28,3 +31,16 @@ def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
     if dtype not in _NUMPY:
         return None
     return sys.modules["cupy"].empty(shape, dtype=_NUMPY[dtype])
+
+
+def output_shapes(
+    manifest: Manifest, given: Callable[[str], bool], symbols: Mapping[str, int]
+) -> dict[str, tuple[int, ...]]:
+    """The shapes of the outputs that were left out, where the symbols give them."""
+    return {
+        tensor.name: tuple(value_of(text, symbols) for text in tensor.shape)
+        for tensor in manifest.tensors
+        if tensor.direction == "out"
+        and not given(tensor.name)
+        and all(names_in(text) <= set(symbols) for text in tensor.shape)
+    }

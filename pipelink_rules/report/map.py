@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.image import Audit, KernelParameter
 from pipelink_rules.model.placement import Placement
@@ -12,17 +14,37 @@ from pipelink_rules.report.memory import memory_rows, phase_rows
 
 def render_map(program: Program, placement: Placement, audit: Audit) -> str:
     """The text of `<name>.map.txt`; equal for equal inputs."""
-    sections = (
-        ("Shared memory", _memory(program, placement)),
-        ("Warps and registers", _warps(program, placement, audit)),
-        ("Rings and their barriers", _rings(program, placement)),
-        ("Named barriers", _named(program, placement)),
-        ("Connections", _connections(program)),
-        ("Instances", _instances(program)),
-        ("Parameters of the entry", _parameters(program)),
-        ("Code", _code(audit)),
-        ("Notes", _notes(placement, audit)),
+    return _text(
+        program,
+        (
+            ("Shared memory", _memory(program, placement)),
+            ("Warps and registers", _warps(program, placement, audit)),
+            ("Rings and their barriers", _rings(program, placement)),
+            ("Named barriers", _named(program, placement)),
+            ("Connections", _connections(program)),
+            ("Instances", _instances(program)),
+            ("Parameters of the entry", _parameters(program)),
+            ("Code", _code(audit)),
+            ("Notes", _notes((*placement.notes, *audit.warnings))),
+        ),
     )
+
+
+def placement_text(program: Program, placement: Placement) -> str:
+    """The part of the map that is known before the link."""
+    return _text(
+        program,
+        (
+            ("Shared memory", _memory(program, placement)),
+            ("Warps and registers", _warps(program, placement, None)),
+            ("Rings and their barriers", _rings(program, placement)),
+            ("Named barriers", _named(program, placement)),
+            ("Notes", _notes(placement.notes)),
+        ),
+    )
+
+
+def _text(program: Program, sections: Iterable[tuple[str, list[str]]]) -> str:
     lines = [f"{program.name} for {program.target}, runtime {program.runtime}"]
     if program.spec.summary:
         lines.append(program.spec.summary)
@@ -55,10 +77,10 @@ def _memory(program: Program, placement: Placement) -> list[str]:
     ]
 
 
-def _warps(program: Program, placement: Placement, audit: Audit) -> list[str]:
+def _warps(program: Program, placement: Placement, audit: Audit | None) -> list[str]:
     first = dict(placement.warps)
     given = {role: group.registers for group in placement.warpgroups for role in group.roles}
-    highest = dict(audit.region_registers)
+    highest = dict(audit.region_registers) if audit else {}
     rows = []
     for role in sorted(program.roles, key=lambda item: first[item.name]):
         start = first[role.name]
@@ -210,5 +232,5 @@ def _code(audit: Audit) -> list[str]:
     return [f"  {name:<15}{text}" for name, text in rows]
 
 
-def _notes(placement: Placement, audit: Audit) -> list[str]:
-    return [f"  {text}" for text in dict.fromkeys((*placement.notes, *audit.warnings))]
+def _notes(texts: Iterable[str]) -> list[str]:
+    return [f"  {text}" for text in dict.fromkeys(texts)]

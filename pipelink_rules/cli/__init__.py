@@ -1,0 +1,99 @@
+"""`pipelink`: every stage from the command line, each entered from the file of the stage before.
+
+Only the module of the command asked for is imported, so that `pipelink check` starts fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from pipelink_rules import __version__
+
+# command -> what it does.  The module is pipelink_rules.cli.<command>.
+COMMANDS = {
+    "doctor": "what this machine offers: toolkits, compiler, GPU, and why others were refused",
+    "check": "check a composition: a .spec.json or .program.json",
+    "place": "place a program: .program.json -> .placement.json",
+    "map": "print the link map of a built megakernel",
+    "link": "link the objects of a built megakernel again, with another linker or runtime",
+    "diff": "what changed between two links",
+    "explain": "explain a diagnostic code",
+    "inspect": "show what is in a contract, sidecar, object, cubin, manifest or stage file",
+    "run": "run a linked megakernel on random inputs",
+    "bench": "run the benchmarks of a checkout",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The entry point; returns the exit code (0 ok, 1 user, 2 usage, 3 contract, 4 our bug)."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `pipelink map ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except SystemExit as done:  # argparse
+        return done.code if isinstance(done.code, int) else 2
+
+
+def _run(words: list[str]) -> int:
+    from pipelink_rules.diagnostics.diagnostic import PipelinkError
+
+    name = next((word for word in words if word in COMMANDS), "")
+    if name in COMMANDS:
+        parser = argparse.ArgumentParser(prog=f"pipelink {name}", description=COMMANDS[name] + ".")
+        _common(parser)
+        module = importlib.import_module(f"pipelink_rules.cli.{name}")
+        module.add_arguments(parser)
+        words.remove(name)
+        arguments = parser.parse_args(words)
+    else:
+        arguments = _overview().parse_args(words or ["--help"])  # a usage error, help or version
+        return 2
+    from pipelink_rules.cli.show import show, show_bug
+
+    try:
+        return int(module.run(arguments))
+    except PipelinkError as problem:
+        return show(problem.diagnostics, arguments)
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception as problem:
+        if os.environ.get("PIPELINK_TRACEBACK") == "1":
+            raise
+        return show_bug(problem, name, arguments)
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--diag",
+        choices=("text", "json"),
+        default="text",
+        help="findings as text on stderr (default), or as one JSON document on stdout",
+    )
+    parser.add_argument(
+        "--root",
+        default=None,
+        metavar="DIR",
+        help="top of the repository (default: the nearest folder above with an SConstruct)",
+    )
+
+
+def _overview() -> argparse.ArgumentParser:
+    width = max(len(name) for name in COMMANDS)
+    listed = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="pipelink",
+        description="A linker for GPU kernel components.",
+        epilog=f"commands:\n{listed}\n\n`pipelink COMMAND --help` says more about each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"pipelink {__version__}")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
+    return parser

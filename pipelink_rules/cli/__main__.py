@@ -1,0 +1,7 @@
+"""`python -m pipelink_rules.cli`."""
+
+import sys
+
+from pipelink_rules.cli import main
+
+sys.exit(main())

@@ -1,0 +1,94 @@
+"""`pipelink check FILE`: all findings about a composition, before anything is compiled."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pipelink_rules.cli.inputs import existing, root_of
+from pipelink_rules.cli.show import read_json, show
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.program import MegakernelSpec, Program
+from pipelink_rules.model.source import Span
+from pipelink_rules.model.target import TARGETS
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `check`."""
+    parser.add_argument("file", metavar="FILE", help="<name>.program.json or <name>.spec.json")
+    parser.add_argument("--arch", help="target, for a .spec.json (default: its first)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Collects (from a specification) and checks."""
+    from pipelink_rules.check.check import check
+
+    file = existing(arguments.file)
+    root = root_of(arguments, file)
+    program = program_of(file, root, arguments.arch)
+    findings = tuple(check(program, TARGETS[program.target]))
+    code = show(findings, arguments, "it does not link")
+    if not findings and arguments.diag == "text":
+        ends, rings = len(program.connections), len(program.channels)
+        sys.stdout.write(
+            f"{program.name} for {program.target}: no findings "
+            f"({len(program.instances)} instances, {ends} connections, {rings} rings)\n"
+        )
+    return code
+
+
+def program_of(file: Path, root: Path, arch: str | None) -> Program:
+    """The program in a .program.json, or collected from a .spec.json and the contracts it names."""
+    if not file.name.endswith(".spec.json"):
+        program = read_json(file, Program)
+        if program.target not in TARGETS:
+            raise _unknown_target(file, program.target)
+        return program
+    from pipelink_rules.collect.collect import collect
+    from pipelink_rules.collect.infer import bind_instances
+
+    spec = read_json(file, MegakernelSpec)
+    target = arch or (spec.archs[0] if spec.archs else "sm_90a")
+    if target not in TARGETS:
+        raise _unknown_target(file, target)
+    contracts = {item.label: contract_of(item.label, root) for item in spec.instances}
+    return collect(spec, bind_instances(spec, contracts), target)
+
+
+def contract_of(text: str, root: Path) -> Contract:
+    """The contract behind a label: `//a/b:c` is a/b/c.contract.yaml, as components are laid out."""
+    from pipelink_rules.contract.load import load_contract
+    from pipelink_rules.files.shipped import shipped_root
+    from pipelink_rules.steps.labels import LIBRARY, parse_label
+
+    label = parse_label(text)
+    if label is None:
+        raise error("PL1302", f"`{text}` is not a label", expected="//package:name", found=text)
+    name = f"{label.package}/{label.name}.contract.yaml"
+    tops = [shipped_root()] if label.repository == LIBRARY else [root, shipped_root()]
+    found = next((top / name for top in tops if (top / name).is_file()), None)
+    if found is None:
+        raise error(
+            "PL1302",
+            f"there is no component `{text}`",
+            expected=f"{tops[0] / name}",
+            found="no such file",
+            helps=("a contract lies beside its component, as <component>.contract.yaml; "
+                   "from another layout check the .program.json of a build",),
+        )  # fmt: skip
+    try:
+        return load_contract(found.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return load_contract(found)
+
+
+def _unknown_target(file: Path, target: str) -> Exception:
+    return error(
+        "PL0046",
+        f"{file.name} is for {target}, which is no target",
+        Span(str(file)),
+        expected=", ".join(TARGETS),
+        found=target,
+    )

@@ -1,0 +1,120 @@
+"""`pipelink doctor`: what this machine offers, what was refused, and why."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from pipelink_rules import __version__
+from pipelink_rules.cli.show import show
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+
+_PACKAGES = ("scons", "z3-solver", "pyyaml", "rich", "filelock", "cuda-bindings")
+
+Line = tuple[str, str]  # (what, about it)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `doctor`."""
+    parser.add_argument("--build", default="build", help="build directory that keeps the probes")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the findings; exit code 0 where a megakernel can be built."""
+    from pipelink_rules.toolkit.find import find_toolkit
+
+    code = 0
+    lines = [*_python(), *_compiler(), *_toolkits(arguments.build)]
+    try:
+        toolkit = find_toolkit(arguments.build)
+        lines += _backends(toolkit, arguments.build)
+    except PipelinkError as problem:
+        code = show(problem.diagnostics, arguments)
+    lines += _gpus()
+    if arguments.diag == "text":
+        width = max(len(name) for name, _ in lines)
+        previous = ""
+        for name, text in lines:
+            print(f"{name if name != previous else '':{width}}  {text}")
+            previous = name
+    return code
+
+
+def _python() -> Iterator[Line]:
+    yield "pipelink", f"{__version__}, Python {platform.python_version()} ({sys.executable})"
+    for name in _PACKAGES:
+        try:
+            yield "package", f"{name} {version(name)}"
+        except PackageNotFoundError:
+            yield "package", f"{name}: not installed"
+
+
+def _compiler() -> Iterator[Line]:
+    found = shutil.which("g++")
+    if found is None:
+        yield "g++", "not found: nvcc preprocesses with it (Debian: apt-get install g++)"
+        return
+    said = subprocess.run([found, "-dumpfullversion"], capture_output=True, text=True, check=False)
+    yield "g++", f"{said.stdout.strip() or 'version unknown'} ({found})"
+
+
+def _toolkits(build: str) -> Iterator[Line]:
+    """Every candidate in the order of preference, probed."""
+    from pipelink_rules.toolkit.find import candidates, examine
+    from pipelink_rules.toolkit.toolkit import Toolkit
+
+    taken = False
+    for candidate in candidates(os.environ):
+        found = examine(candidate, build, os.environ)
+        place = f"{found.source}: {found.root}"
+        if isinstance(found, Toolkit):
+            word = "passes the probe, not needed" if taken else "taken"
+            yield "toolkit", f"{found.version} {word} ({place})"
+            taken = True
+        else:
+            yield "toolkit", f"{found.version or '?'} refused ({place}): {found.reason}"
+    if not taken:
+        yield "toolkit", "none taken"
+
+
+def _backends(toolkit: object, build: str) -> Iterator[Line]:
+    from pipelink_rules.toolkit.find import nvjitlink_reason
+    from pipelink_rules.toolkit.toolkit import Toolkit
+
+    assert isinstance(toolkit, Toolkit)
+    yield "linker", "nvlink: passes the probe (default)"
+    reason = nvjitlink_reason(toolkit, build, os.environ)
+    yield "linker", f"nvjitlink: {f'refused: {reason}' if reason else 'passes the probe'}"
+    for name in ("cuobjdump", "nvdisasm"):
+        where = getattr(toolkit, name)
+        yield "audit", f"{name}: {where or 'not found: the audit after linking needs it'}"
+
+
+def _gpus() -> Iterator[Line]:
+    from pipelink_rules.launch.driver import Driver
+    from pipelink_rules.model.target import TARGETS
+
+    try:
+        driver = Driver()
+        count = int(driver.call("cuDeviceGetCount"))
+        number = int(driver.call("cuDriverGetVersion"))
+    except PipelinkError as problem:
+        item = problem.diagnostics[0]
+        yield "GPU", f"none ({item.found or item.message}); needed only to run"
+        return
+    yield "driver", f"CUDA {number // 1000}.{number % 1000 // 10}"
+    for ordinal in range(count):
+        device = driver.device(ordinal)
+        major, minor = device.capability
+        fits = [name for name, target in TARGETS.items() if target.runs_on == device.capability]
+        yield (
+            "GPU",
+            f"{ordinal}: {device.name}, compute capability {major}.{minor}, {device.sms} SMs; "
+            f"runs {', '.join(fits) or 'none of the targets'}",
+        )

@@ -1,0 +1,143 @@
+"""`pipelink inspect FILE`: what a file of a build says, in words."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelink_rules.cli.inputs import existing
+from pipelink_rules.cli.show import read_json
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.contract import BuildRecord, Contract, Variant
+from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.source import Span
+from pipelink_rules.report.columns import columns
+
+_STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface", "twin")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `inspect`."""
+    kinds = ".contract.yaml (contract or sidecar), .manifest.json, .fatbin, .cubin, a stage's .json"
+    parser.add_argument("file", metavar="FILE", help=kinds)
+    parser.add_argument("--build", default="build", help="build directory that keeps the probes")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the description."""
+    path = existing(arguments.file)
+    name = path.name
+    if name.endswith(".contract.yaml"):
+        text = "\n".join(_contract_file(path))
+    elif name.endswith(".manifest.json"):
+        text = "\n".join(_manifest(read_json(path, Manifest)))
+    elif name.endswith((".fatbin", ".cubin")):
+        text = _binary(path, arguments.build)
+    elif name.endswith(tuple(f".{stage}.json" for stage in _STAGES)):
+        text = json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=2)
+    else:
+        raise error(
+            "PL0010",
+            f"{name} is no file that a build writes",
+            Span(str(path)),
+            expected=".contract.yaml, .manifest.json, .fatbin, .cubin, or a stage's .json",
+            found=path.suffix or name,
+        )
+    sys.stdout.write(text.rstrip() + "\n")
+    return 0
+
+
+def _contract_file(path: Path) -> Iterator[str]:
+    from pipelink_rules.contract.load import load_contract
+    from pipelink_rules.contract.sidecar import load_sidecar
+
+    if "\ninterface:" not in f"\n{path.read_text(encoding='utf-8')}":
+        yield from describe_contract(load_contract(path), ())
+        return
+    variant, build = load_sidecar(path)
+    yield from describe_variant(variant, build)
+
+
+def describe_variant(variant: Variant, build: BuildRecord) -> Iterator[str]:
+    """A sidecar: the contract as bound, what the probe measured, how the object was made."""
+    values = " ".join(f"{name}={value}" for name, value in variant.arguments)
+    yield f"variant {variant.name}: {values or 'no parameters'}"
+    yield f"flags: {' '.join(variant.flags) or 'the default ones'}"
+    yield from describe_contract(variant.contract, build.probe or variant.measured)
+    yield ""
+    yield f"built with toolkit {build.toolkit}"
+    yield from columns(("file", "sha256"), build.objects)
+    weak = [(item.name, item.kind, item.body[:16]) for item in build.weak]
+    if weak:
+        yield ""
+        yield from columns(("weak symbol", "kind", "body"), weak)
+
+
+def describe_contract(contract: Contract, measured: object) -> Iterator[str]:
+    """Roles and ports of a contract, bound or not."""
+    probed = dict(measured) if isinstance(measured, tuple) else {}
+    archs = ", ".join(contract.archs)
+    yield f"component {contract.component} {contract.version} for {archs}: {contract.summary}"
+    if contract.params:
+        names = ", ".join(f"{item.name}: {item.type}" for item in contract.params)
+        yield f"parameters: {names}"
+    rows = []
+    for role in contract.roles:
+        found = probed.get(role.name)
+        probe = f"{found.registers}/{found.entry}" if found else "-"
+        asked = role.registers
+        values = (role.warps, role.converged, asked.minimum, asked.want, asked.entry, probe)
+        rows.append((role.name, *values))
+    yield ""
+    yield from columns(("role", "warps", "converged", "min", "want", "entry", "probe"), rows)
+    ports = [
+        (
+            port.name,
+            port.space,
+            port.direction,
+            port.role,
+            port.type
+            or " + ".join(
+                f"{item.dtype} [{', '.join(map(str, item.shape))}]" for item in port.members
+            ),
+        )
+        for port in contract.ports
+    ]
+    if ports:
+        yield ""
+        yield from columns(("port", "space", "way", "role", "carries"), ports)
+
+
+def _manifest(manifest: Manifest) -> Iterator[str]:
+    from pipelink_rules.launch.signature import docstring_of
+
+    yield docstring_of(manifest)
+    yield ""
+    rows = [
+        (number, item.kind, item.name, item.dtype, list(item.box) or "", ", ".join(item.ports))
+        for number, item in enumerate(manifest.parameters)
+    ]
+    yield from columns(("#", "kind", "name", "dtype", "box", "serves"), rows, "")
+
+
+def _binary(path: Path, build: str) -> str:
+    """What cuobjdump says: resources of a cubin, the parts of a fatbin."""
+    from pipelink_rules.toolkit.find import find_toolkit
+
+    toolkit = find_toolkit(build)
+    if not toolkit.cuobjdump:
+        raise error(
+            "PL1206",
+            "there is no cuobjdump in the toolkit",
+            expected="cuobjdump",
+            helps=("python -m pip install 'pipelink[toolkit]'",),
+        )
+    options = ["-res-usage"] if path.suffix == ".cubin" else []
+    found = subprocess.run(
+        [toolkit.cuobjdump, *options, str(path)], capture_output=True, text=True, check=False
+    )
+    return found.stdout + found.stderr

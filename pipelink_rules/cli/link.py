@@ -1,0 +1,97 @@
+"""`pipelink link FOLDER -o OUT`: the objects of a built megakernel, linked again.
+
+With another backend (to compare machine code) or another build of the device runtime (to turn a
+hang into a message): no component is compiled for either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from pipelink_rules.cli.inputs import existing, megakernel_in, stem_of
+from pipelink_rules.cli.show import read_json
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.program import Program
+from pipelink_rules.model.source import Span
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `link`."""
+    parser.add_argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write to")
+    parser.add_argument("--linker", choices=("nvlink", "nvjitlink"), default="nvlink")
+    parser.add_argument("--runtime", help="build of the device runtime (default: the program's)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Links, audits, writes cubin, audit, manifest and map."""
+    from pipelink_rules.steps.image import LinkRequest, describe_image, link_image
+    from pipelink_rules.steps.paths import megakernel_files, runtime_fatbin, variant_files
+    from pipelink_rules.toolkit.find import find_toolkit
+
+    file = megakernel_in(arguments.folder, ".program.json")
+    name = stem_of(file, ".program.json")
+    program = read_json(file, Program)
+    build = _build_of(file.resolve().parent, program.target)
+    runtime = arguments.runtime or program.runtime
+    out = Path(arguments.output)
+    out.mkdir(parents=True, exist_ok=True)
+    if out.resolve() == file.resolve().parent:
+        raise error(
+            "PL1312",
+            f"{out} is the build folder itself",
+            Span(str(out)),
+            expected="another folder, so that the build stays what its build system made",
+            helps=("name a new folder with -o",),
+        )
+    variants = {item.variant.name: item.variant for item in program.instances}
+    files = [variant_files(program.target, variant) for _, variant in sorted(variants.items())]
+    made = megakernel_files("", name)
+    inputs = [str(build / item.fatbin) for item in files]
+    inputs += [str(file.parent / f"{name}.glue.fatbin")]
+    inputs += [str(build / runtime_fatbin(program.target, runtime))]
+    for item in inputs:
+        existing(item)
+    plan = file.parent / f"{name}.plan.json"
+    request = LinkRequest(
+        objects=tuple(inputs),
+        sidecars=tuple(str(build / item.sidecar) for item in files),
+        program=str(plan if plan.is_file() else file),
+        placement=str(file.parent / f"{name}.placement.json"),
+        arch=program.target,
+        backend=arguments.linker,
+        build=str(build),
+        cubin=str(out / f"{name}.cubin"),
+        audit=str(out / f"{name}.audit.json"),
+        times=str(out / f"{name}.times.json"),
+    )
+    link_image(request, find_toolkit(build))
+    for suffix in ("program.json", "placement.json"):
+        shutil.copyfile(file.parent / f"{name}.{suffix}", out / f"{name}.{suffix}")
+    describe_image(
+        str(out / f"{name}.program.json"),
+        request.placement,
+        request.audit,
+        request.cubin,
+        runtime,
+        str(out / f"{name}.manifest.json"),
+        str(out / f"{name}.map.txt"),
+    )
+    sys.stdout.write(f"{made.name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
+    return 0
+
+
+def _build_of(folder: Path, arch: str) -> Path:
+    """The build directory above build/<arch>/megakernels/<name>."""
+    if folder.parent.name == "megakernels" and folder.parent.parent.name == arch:
+        return folder.parents[2]
+    raise error(
+        "PL0010",
+        f"{folder} is not inside a build directory",
+        Span(str(folder)),
+        expected=f"<build>/{arch}/megakernels/<name>, whose objects lie in <build>/{arch}/variants",
+        helps=("link from the build folder of a megakernel",),
+    )

@@ -1,0 +1,108 @@
+"""Arrays on the GPU without a framework: what `pipelink run` and the GPU tests work with."""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import math
+import os
+
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.model.contract import DTYPES
+
+_TORCH_NAMES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32"}
+# Random bits -> numbers of magnitude 0.5 .. 2: (bits kept, bits set), little endian per element.
+_SHAPED = {
+    "bf16": (0x80FF, 0x3F00),
+    "f16": (0x87FF, 0x3800),
+    "f32": (0x80FFFFFF, 0x3F000000),
+}
+_BLOCK = 1 << 20
+
+
+class DeviceArray:
+    """A row-major array in device memory; looks enough like a torch.Tensor for the launcher."""
+
+    is_cuda = True
+
+    def __init__(self, driver: Driver, shape: tuple[int, ...], dtype: str, device: int = 0):
+        self.shape = shape
+        self.dtype = _TORCH_NAMES.get(dtype, {"u32": "uint32", "u8": "uint8"}.get(dtype, dtype))
+        self.nbytes = math.prod(shape) * DTYPES[dtype][0]
+        self._driver, self._device, self._name = driver, device, dtype
+        self._pointer = int(driver.call("cuMemAlloc", max(self.nbytes, 16)))
+
+    def data_ptr(self) -> int:
+        """The device address."""
+        return self._pointer
+
+    def stride(self) -> tuple[int, ...]:
+        """Elements from one entry of each axis to the next."""
+        return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+
+    def get_device(self) -> int:
+        """The ordinal of the device."""
+        return self._device
+
+    def fill_random(self) -> None:
+        """Numbers of magnitude 0.5 to 2 with random signs; small ones for integers."""
+        size = DTYPES[self._name][0]
+        keep, put = _SHAPED.get(self._name, (0x7F, 0))
+        count = min(_BLOCK, -(-self.nbytes // size) * size)
+
+        def repeated(word: int) -> int:
+            return int.from_bytes(word.to_bytes(size, "little") * (count // size), "little")
+
+        bits = int.from_bytes(os.urandom(count), "little") & repeated(keep) | repeated(put)
+        block = bits.to_bytes(count, "little")
+        self.write((block * -(-self.nbytes // count))[: self.nbytes])
+
+    def write(self, data: bytes) -> None:
+        """Copies host bytes to the array."""
+        if len(data) != self.nbytes:
+            raise ValueError(f"{len(data)} bytes for an array of {self.nbytes}")
+        source = ctypes.create_string_buffer(data, len(data))
+        self._driver.call("cuMemcpyHtoD", self._pointer, ctypes.addressof(source), self.nbytes)
+
+    def read(self) -> bytes:
+        """The bytes of the array, on the host."""
+        target = ctypes.create_string_buffer(self.nbytes)
+        self._driver.call("cuMemcpyDtoH", ctypes.addressof(target), self._pointer, self.nbytes)
+        return target.raw
+
+    def poison(self) -> None:
+        """All bits set: a NaN, or -1."""
+        self.write(b"\xff" * self.nbytes)
+
+    def left_poisoned(self) -> int:
+        """Elements whose bits are still all set."""
+        size = DTYPES[self._name][0]
+        found = array.array({1: "B", 2: "H", 4: "I"}[size], self.read())
+        return found.count(2 ** (8 * size) - 1)
+
+    def free(self) -> None:
+        """Gives the memory back."""
+        self._driver.call("cuMemFree", self._pointer)
+
+
+class Timer:
+    """Microseconds on the GPU between two events of a stream."""
+
+    def __init__(self, driver: Driver, stream: int = 0):
+        self._driver, self._stream = driver, stream
+        self._start, self._end = (driver.call("cuEventCreate", 0) for _ in range(2))
+
+    def __enter__(self) -> Timer:
+        self._driver.call("cuEventRecord", self._start, self._stream)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.call("cuEventRecord", self._end, self._stream)
+
+    def microseconds(self) -> float:
+        """Waits for the end; the time between both."""
+        self._driver.call("cuEventSynchronize", self._end)
+        answer = self._driver.api.cuEventElapsedTime(self._start, self._end)
+        if answer[0]:
+            raise self._driver.failure("cuEventElapsedTime", answer[0])
+        return float(answer[1]) * 1000

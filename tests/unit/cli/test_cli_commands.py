@@ -1,0 +1,189 @@
+"""Every command: entered from the file of the stage before, findings and exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import manifests
+import pytest
+from samples import AUDIT, PLACEMENT, PROGRAM
+
+from pipelink_rules.cli import COMMANDS, main
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import ConnectionSpec, InstanceSpec, MegakernelSpec
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    """A build folder with the stage files of the sample."""
+    write_json(tmp_path / "sample.program.json", PROGRAM)
+    write_json(tmp_path / "sample.placement.json", PLACEMENT)
+    write_json(tmp_path / "sample.audit.json", AUDIT)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_every_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    assert COMMANDS[name].split(":")[0] in " ".join(capsys.readouterr().out.split())
+
+
+def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert all(name in capsys.readouterr().out for name in COMMANDS)
+    assert main(["chekc"]) == 2
+    assert main(["map"]) == 2
+    assert main(["--version"]) == 0
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "1405"]) == 0
+    assert capsys.readouterr().out.startswith("# PL1405 array-shape\n")
+    assert main(["explain"]) == 0
+    assert "PL14xx  launch" in capsys.readouterr().out
+    assert main(["explain", "PL7777"]) == 1
+    assert "there is no code `PL7777`" in capsys.readouterr().err
+
+
+def test_map(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["map", str(built)]) == 0
+    text = capsys.readouterr().out
+    assert text == (ROOT / "tests/unit/report/sample.map.txt").read_text()
+    (built / "sample.audit.json").unlink()
+    assert main(["map", str(built / "sample.program.json")]) == 0
+    assert "Shared memory" in (text := capsys.readouterr().out) and "Code" not in text
+
+
+def test_place(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = built / "new" / "sample.placement.json"
+    assert main(["place", str(built / "sample.program.json"), "-o", str(out)]) == 0
+    assert "proved best" in capsys.readouterr().out
+    assert main(["place", str(built), "-o", "-", "--keep", str(out)]) == 0
+    placed = read_json(out, Placement)
+    assert json.loads(capsys.readouterr().out)["offsets"] == [list(x) for x in placed.offsets]
+
+
+def test_diff(built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(built), str(built)]) == 0
+    assert "no difference" in capsys.readouterr().out
+
+
+def test_files_that_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("check", "place", "map", "inspect", "run"):
+        assert main([command, str(tmp_path / "x.program.json")]) != 0
+        assert "PL0010" in capsys.readouterr().err
+    assert main(["map", str(tmp_path)]) != 0
+    assert "not the folder of one built megakernel" in capsys.readouterr().err
+
+
+def test_damaged_files(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (built / "sample.program.json").write_text('{"name": 1}')
+    assert main(["place", str(built)]) != 0
+    assert "PL0011" in capsys.readouterr().err
+
+
+def _check_with(monkeypatch: pytest.MonkeyPatch, *findings: Diagnostic) -> None:
+    module = SimpleNamespace(check=lambda program, target: findings)
+    monkeypatch.setitem(sys.modules, "pipelink_rules.check.check", module)
+
+
+def test_check_without_findings(
+    built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _check_with(monkeypatch)
+    assert main(["check", str(built / "sample.program.json")]) == 0
+    assert capsys.readouterr().out == (
+        "sample for sm_90a: no findings (4 instances, 2 connections, 2 rings)\n"
+    )
+
+
+def test_check_with_findings(
+    built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _check_with(monkeypatch, Diagnostic("PL0046", "a finding"))
+    file = str(built / "sample.program.json")
+    assert main(["check", file]) == 3
+    assert "error[PL0046]: a finding" in capsys.readouterr().err
+    assert main(["check", "--diag=json", file]) == 3
+    assert main(["--diag", "json", "check", file]) == 3
+    first, second = capsys.readouterr().out.split("}\n{")
+    assert json.loads(first + "}")["diagnostics"][0]["code"] == "PL0046"
+    assert second
+
+
+def gemm_spec() -> MegakernelSpec:
+    tile = (("TK", 64), ("TM", 128), ("TN", 256))
+    return MegakernelSpec(
+        "gemm",
+        (
+            InstanceSpec("tiles", "//components/schedule:persistent_tiles"),
+            InstanceSpec("load", "//components/gemm:tma_load_ab", tile),
+            InstanceSpec("mma", "//components/gemm:wgmma_mainloop", (*tile, ("WG", 2))),
+            InstanceSpec("store", "//components/epilogue:tma_store"),
+        ),
+        (ConnectionSpec("mma.ab", "load.ab"), ConnectionSpec("store.acc", "mma.acc")),
+        (("a", ("load.A",)), ("b", ("load.B",)), ("out", ("store.C",))),
+    )
+
+
+def test_check_from_a_specification(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pipelink_rules.check.check")
+    file = write_json(tmp_path / "gemm.spec.json", gemm_spec())
+    assert main(["check", "--root", str(ROOT), str(file)]) == 0
+    assert "gemm for sm_90a: no findings" in capsys.readouterr().out
+
+
+def test_check_of_an_unknown_component(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = MegakernelSpec("x", (InstanceSpec("a", "//components/gemm:missing"),))
+    file = write_json(tmp_path / "x.spec.json", spec)
+    pytest.importorskip("pipelink_rules.check.check")
+    assert main(["check", "--root", str(ROOT), str(file)]) != 0
+    assert "there is no component `//components/gemm:missing`" in capsys.readouterr().err
+
+
+def test_inspect(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contract = ROOT / "components/stream/rms_norm.contract.yaml"
+    assert main(["inspect", str(contract)]) == 0
+    assert "component rms_norm 1.0.0 for sm_90a" in capsys.readouterr().out
+    assert main(["inspect", str(manifests.saved(built))]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("gemm_bias(a, b, bias, scale") and "tensor_map" in text
+    assert main(["inspect", str(built / "sample.audit.json")]) == 0
+    assert json.loads(capsys.readouterr().out)["entry"] == "sample"
+    (built / "notes.txt").write_text("")
+    assert main(["inspect", str(built / "notes.txt")]) != 0
+
+
+def test_our_own_mistakes_have_a_code(
+    built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> str:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("pipelink_rules.report.map.render_map", broken)
+    assert main(["map", str(built)]) == 4
+    text = capsys.readouterr().err
+    assert "PL9901" in text and "Traceback" not in text and "PIPELINK_TRACEBACK=1" in text
+    monkeypatch.setenv("PIPELINK_TRACEBACK", "1")
+    with pytest.raises(KeyError):
+        main(["map", str(built)])
+
+
+def test_bench_forwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def run(command: list[str], check: bool) -> SimpleNamespace:
+        calls.append(command)
+        return SimpleNamespace(returncode=7)
+
+    monkeypatch.setattr("pipelink_rules.cli.bench.subprocess.run", run)
+    assert main(["bench", "gpu", "--pairs", "3"]) == 7
+    assert calls[0][1:] == [str(ROOT / "benchmarks" / "run.py"), "--pairs", "3"]
