@@ -22,7 +22,7 @@ from pipelink_rules.place.encode import Encoding, encode, hints, ids
 from pipelink_rules.place.greedy import suggest_stages
 from pipelink_rules.place.objective import Search
 from pipelink_rules.place.sizes import rectangles, round_up, table_parts
-from pipelink_rules.place.solver import SAT, UNKNOWN, UNSAT, Session, version
+from pipelink_rules.place.solver import SAT, UNKNOWN, UNSAT, Session, equal, version
 from pipelink_rules.place.verify import verify
 from pipelink_rules.place.warps import Shape
 
@@ -64,10 +64,11 @@ def _solve_shape(
     encoding = encode(problem, shape, limit, keep)
     session = Session(encoding.text, rlimit)
     stages, offsets = suggest_stages(problem, limit)
-    session.hint(hints(encoding, problem, stages, offsets, warps.assign(problem, shape)))
-    verdict = session.check()
-    if verdict != SAT:
-        return verdict
+    start = hints(encoding, problem, stages, offsets, warps.assign(problem, shape))
+    if session.check([equal(name, value) for name, value in start.items()]) != SAT:
+        verdict = session.check((), near=start)
+        if verdict != SAT:
+            return verdict
     search = Search(session, dict(session.values), [])
     objective.raise_stages(search, encoding, problem, rows(problem), limit)
     objective.share_registers(search, encoding, problem)

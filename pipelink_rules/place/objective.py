@@ -36,10 +36,9 @@ class Search:
 
     def ask(self, step: str, conditions: Sequence[Bound]) -> bool:
         """Is there a solution with these as well?  If so it is the one in hand from now on."""
-        verdict = self.session.check(conditions)
+        verdict = self.session.check(conditions, self.values)
         if verdict == SAT:
             self.values = dict(self.session.values)
-            self.session.hint(self.values)
             return True
         if verdict == UNKNOWN and step and step not in self.unproved:
             self.unproved.append(step)
