@@ -63,7 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
         placement=str(file.parent / f"{name}.placement.json"),
         arch=program.target,
         backend=arguments.linker,
-        build=str(build),
         cubin=str(out / f"{name}.cubin"),
         audit=str(out / f"{name}.audit.json"),
         times=str(out / f"{name}.times.json"),

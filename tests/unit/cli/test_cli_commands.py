@@ -38,7 +38,8 @@ def test_help_of_every_command(name: str, capsys: pytest.CaptureFixture[str]) ->
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    assert all(name in capsys.readouterr().out for name in COMMANDS)
+    text = capsys.readouterr().out
+    assert all(name in text for name in COMMANDS)
     assert main(["chekc"]) == 2
     assert main(["map"]) == 2
     assert main(["--version"]) == 0
