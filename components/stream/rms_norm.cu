@@ -4,8 +4,7 @@
 //     weight [D] ───────────▶
 //
 // A row is read twice from shared memory: once for its squares, once to scale it.
-#include <pipelink/fragment.cuh>
-#include <pipelink/shared.cuh>
+#include <pipelink/rows.cuh>
 
 #include "rms_norm.contract.cuh"
 
@@ -16,41 +15,20 @@ constexpr int kChunk = 16 / sizeof(T);           // elements of one 16-byte acce
 constexpr int kSteps = kD / (32 * kChunk);       // accesses of a lane in one row
 constexpr uint32_t kRowBytes = kD * sizeof(T);
 
-__device__ __forceinline__ float square_sum(uint4 chunk) {
-  float sum = 0.0f;
-#pragma unroll
-  for (uint32_t pair : {chunk.x, chunk.y, chunk.z, chunk.w}) {
-    const float2 value = pipelink::unpack_pair<T>(pair);
-    sum += value.x * value.x + value.y * value.y;
-  }
-  return sum;
-}
-
-__device__ __forceinline__ uint32_t scale_pair(uint32_t pair, uint32_t weight, float scale) {
-  const float2 value = pipelink::unpack_pair<T>(pair);
-  const float2 factor = pipelink::unpack_pair<T>(weight);
-  return pipelink::pack_pair<T>(value.x * scale * factor.x, value.y * scale * factor.y);
-}
-
 __device__ __forceinline__ void norm_row(uint32_t source, uint32_t target, const T* weight,
                                          float eps, uint32_t lane) {
   float sum = 0.0f;
 #pragma unroll 8
   for (int step = 0; step < kSteps; ++step) {
-    sum += square_sum(pipelink::load_shared_16(source + (step * 32 + lane) * 16));
+    sum += pipelink::square_sum<T>(pipelink::load_shared_16(source + (step * 32 + lane) * 16));
   }
-#pragma unroll
-  for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-  const float scale = rsqrtf(sum / kD + eps);
+  const float scale = rsqrtf(pipelink::warp_sum(sum) / kD + eps);
 #pragma unroll 4
   for (int step = 0; step < kSteps; ++step) {
     const uint32_t chunk = step * 32 + lane;
     const uint4 x = pipelink::load_shared_16(source + chunk * 16);
     const uint4 w = __ldg(reinterpret_cast<const uint4*>(weight) + chunk);
-    pipelink::store_shared_16(
-        target + chunk * 16,
-        make_uint4(scale_pair(x.x, w.x, scale), scale_pair(x.y, w.y, scale),
-                   scale_pair(x.z, w.z, scale), scale_pair(x.w, w.w, scale)));
+    pipelink::store_shared_16(target + chunk * 16, pipelink::scale_chunk<T>(x, w, scale));
   }
 }
 
