@@ -9,7 +9,8 @@ from pipelink_rules.scons.action import Step
 from pipelink_rules.scons.graph import Graph, Headers, joined
 from pipelink_rules.scons.resolve import Resolved
 from pipelink_rules.scons.session import BUILD, RuntimeRule
-from pipelink_rules.steps import labels, paths
+from pipelink_rules.steps import paths
+from pipelink_rules.steps.summary import times_file
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class _Builder:
         check = self._declaration()
         self._pure()
         self._glue_object()
-        results = [*self._link(), *self._describe()]
+        results = [self.node(self.path("spec.json")), *self._link(), *self._describe()]
         if self.session.options.twins:
             results += self._twins()
         variants = tuple(
@@ -177,17 +178,17 @@ class _Builder:
             placement=self.path("placement.json"),
             arch=self.arch,
             backend=self.session.options.linker,
-            build=BUILD,
             cubin=self.path("cubin"),
             audit=self.path("audit.json"),
-            times=f"{BUILD}/.times/{self.arch}/{self.spec.name}.json",
+            times=str(times_file(BUILD, self.arch, self.spec.name)),
+            spec=self.spec,
         )
 
         def run(inputs: tuple[str, ...]) -> None:
             link_image(request, self.session.toolkit)
 
-        shadows = [f"{BUILD}/{item.shadow}" for item in self.unique]
-        names = (*request.objects, *shadows, request.program, request.placement)
+        weak = [paths.weak_table(name) for name in request.objects[-2:]]
+        names = (*request.objects, *sidecars, *weak, request.program, request.placement)
         sources = [self.node(name) for name in names]
         targets, asked = ["cubin", "audit.json"], [self.arch, request.backend]
         more = {"tool": True, "memory": 2 << 30}

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.model.image import Audit
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 
@@ -17,17 +24,51 @@ class LinkRequest:
     placement: str
     arch: str
     backend: str
-    build: str
     cubin: str
     audit: str
-    times: str
+    times: str  # seconds of the link, for the table; no output: it differs from run to run
+    spec: MegakernelSpec | None = field(default=None, compare=False)  # places, for findings
 
 
-def link_image(request: LinkRequest, toolkit: Toolkit) -> None:
-    raise NotImplementedError
+def link_image(request: LinkRequest, toolkit: Toolkit) -> Audit:
+    """The cubin and what was found in it; neither is left where the audit finds a difference."""
+    from pipelink_rules.link.audit import audit
+    from pipelink_rules.link.link import link
+
+    program = read_json(request.program, Program)
+    if request.spec is not None:
+        program = replace(program, spec=request.spec)
+    placement = read_json(request.placement, Placement)
+    log = link(
+        request.objects,
+        program.name,
+        request.arch,
+        toolkit,
+        request.backend,
+        request.cubin,
+        sidecars=request.sidecars,
+    )
+    try:
+        found: Audit = audit(request.cubin, program, placement, log, toolkit)
+        write_json(request.audit, found)
+    except BaseException:
+        Path(request.cubin).unlink(missing_ok=True)
+        raise
+    write_text(request.times, json.dumps({"link_seconds": round(log.seconds, 3)}) + "\n")
+    return found
 
 
 def describe_image(
-    program: str, placement: str, audit: str, cubin: str, runtime: str, manifest: str, map_out: str
+    program: str, placement: str, audit: str, cubin: str, runtime: str, manifest: str, map_: str
 ) -> None:
-    raise NotImplementedError
+    """`<name>.manifest.json` for the launcher and `<name>.map.txt` for people.
+
+    runtime: the build of the device runtime that was linked, whatever was declared.
+    """
+    from pipelink_rules.report.manifest import manifest_of
+    from pipelink_rules.report.map import render_map
+
+    noun = replace(read_json(program, Program), runtime=runtime)
+    placed, found = read_json(placement, Placement), read_json(audit, Audit)
+    write_json(manifest, manifest_of(noun, placed, found, cubin))
+    write_text(map_, render_map(noun, placed, found))

@@ -1,4 +1,4 @@
-"""The table at the end of a build: what the report makes of it, or the plain numbers."""
+"""The table at the end of a build, and the seconds of the last links for it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,10 @@ def summary_text(build: str, names: Sequence[tuple[str, str]]) -> str:
     if not folders:
         return ""
     times = {(arch, name): link_seconds(build, arch, name) for arch, name, _ in folders}
-    try:
-        from pipelink_rules.report.table import table_of_folders
-    except ImportError:
-        rows = [("megakernel", "target", "shared bytes")]
-        for arch, name, folder in folders:
-            manifest = json.loads((folder / f"{name}.manifest.json").read_text(encoding="utf-8"))
-            rows.append((name, arch, str(manifest["shared_bytes"])))
-        return "".join(f"{a:<36} {b:<9} {c:>12}\n" for a, b, c in rows)
-    return str(table_of_folders([(str(f), a, n, times[a, n]) for a, n, f in folders]))
+    from pipelink_rules.report.table import table_of_folders
+
+    rows = [(str(folder), arch, name, times[arch, name]) for arch, name, folder in folders]
+    return str(table_of_folders(rows))
 
 
 def times_file(build: str, arch: str, name: str) -> Path:

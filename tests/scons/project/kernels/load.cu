@@ -1,0 +1,5 @@
+#include "load.contract.cuh"
+
+PL_ENTRY(load)(/* as generated */) {
+  body(load);
+}

@@ -1,0 +1,5 @@
+#include "rows.contract.cuh"
+
+PL_ENTRY(next)(/* as generated */) {
+  body(rows);
+}

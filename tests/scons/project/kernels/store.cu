@@ -1,0 +1,5 @@
+#include "store.contract.cuh"
+
+PL_ENTRY(store)(/* as generated */) {
+  body(store);
+}

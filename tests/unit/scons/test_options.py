@@ -1,0 +1,43 @@
+"""The command line of the build."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.scons.options import Options, help_text, read_options
+
+
+def test_nothing_said_is_the_default() -> None:
+    assert read_options({}) == Options()
+
+
+def test_everything_said() -> None:
+    words = {"arch": "sm_100a,sm_90a", "runtime": "watchdog", "linker": "nvjitlink", "twins": "yes"}
+    assert read_options({**words, "cache": "/c", "wait": "0"}) == Options(
+        ("sm_100a", "sm_90a"), "watchdog", "nvjitlink", True, "/c", False
+    )
+
+
+def test_no_cache() -> None:
+    assert read_options({"cache": "0"}).cache is None
+
+
+def test_all_wrong_values_are_reported_at_once() -> None:
+    with pytest.raises(PipelinkError) as caught:
+        read_options({"arch": "sm_90,sm_91", "twins": "maybe", "linkers": "nvlink"})
+    assert [item.subject for item in caught.value.diagnostics] == [
+        "linkers",
+        "arch sm_90",
+        "arch sm_91",
+        "twins maybe",
+    ]
+
+
+def test_arguments_of_other_tools_pass() -> None:
+    assert read_options({"prefix": "/usr", "debug": "1"}) == Options()
+
+
+def test_help_names_options_and_megakernels() -> None:
+    text = help_text({"gemm": "C = A B"})
+    assert "megakernels/gemm" in text and "C = A B" in text and "runtime=release|watchdog" in text
