@@ -74,41 +74,63 @@ def probe_role(
 def smallest(
     attempt: Callable[[list[int]], list[Attempt]], lowest: int, limit: int, guess: int
 ) -> int:
-    """The smallest count, in steps of 8, that does not spill; 0 where none does.
+    """The smallest count, in steps of 8, from which on nothing spills; 0 where the limit does.
 
     The guess (the contract's promise) is tried first, with its neighbour below: where the contract
-    is exact, that settles it.  `attempt` gets several counts at once.
+    is exact, that settles it.  ptxas may spill with more registers what it fits into fewer, so a
+    few counts above the answer have to fit as well.  `attempt` gets several counts at once.
     """
     below = max(lowest, guess - STEP)
-    counts = sorted({below, guess})
-    first = dict(zip(counts, attempt(counts), strict=True))
-    if first[below].fits:
-        low, high = lowest - STEP, below  # low is below every answer
-        # A contract is seldom far off: look close by before halving the whole range.
-        near = sorted({max(lowest, below - STEP), max(lowest, below - 5 * STEP)} - {below})
-        low, high = _narrow(low, high, near, attempt)
-    elif first[guess].fits:
-        return guess
+    first = _fits(attempt, {below, guess})
+    if not first[guess]:
+        best = _above(attempt, guess, limit)
+    elif not first[below] or below == guess:
+        best = guess
     else:
-        if not attempt([limit])[0].fits:
-            return 0
-        low, high = guess, limit
+        best = _below(attempt, lowest, below)
+    while best:
+        counts = {min(best + distance, limit) for distance in (8, 16, 32, 64)} - {best}
+        failed = [count for count, fits in _fits(attempt, {*counts, limit}).items() if not fits]
+        if not failed:
+            return best
+        best = _above(attempt, max(failed), limit)
+    return 0
+
+
+def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
+    asked = sorted(set(counts))
+    return {count: result.fits for count, result in zip(asked, attempt(asked), strict=True)}
+
+
+def _above(attempt: Callable[[list[int]], list[Attempt]], low: int, limit: int) -> int:
+    """The smallest that fits above `low`, which does not; 0 where the limit does not fit."""
+    if low >= limit or not _fits(attempt, {limit})[limit]:
+        return 0
+    return _between(attempt, low, limit)
+
+
+def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
+    """The smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
+    near = {max(lowest, high - STEP), max(lowest, high - 5 * STEP)} - {high}
+    low = lowest - STEP
+    for count, fits in _fits(attempt, near).items() if near else ():
+        if fits:
+            high = count
+            break
+        low = count
+    return _between(attempt, low, high)
+
+
+def _between(attempt: Callable[[list[int]], list[Attempt]], low: int, high: int) -> int:
+    """The border between `low`, which does not fit, and `high`, which does."""
     while high - low > STEP:
         third = max(STEP, (high - low) // 3 // STEP * STEP)
-        counts = sorted({low + third, min(low + 2 * third, high - STEP)})
-        low, high = _narrow(low, high, counts, attempt)
+        for count, fits in _fits(attempt, {low + third, min(low + 2 * third, high - STEP)}).items():
+            if fits:
+                high = count
+                break
+            low = count
     return high
-
-
-def _narrow(
-    low: int, high: int, counts: list[int], attempt: Callable[[list[int]], list[Attempt]]
-) -> tuple[int, int]:
-    """(largest count that fails, smallest that fits) after trying `counts`, which rise."""
-    for count, result in zip(counts, attempt(counts), strict=True):
-        if result.fits:
-            return low, count
-        low = count
-    return low, high
 
 
 @dataclass(frozen=True)

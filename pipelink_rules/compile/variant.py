@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +29,8 @@ from pipelink_rules.contract.interface import dump_interface
 from pipelink_rules.contract.sidecar import dump_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.files.atomic import write_text
-from pipelink_rules.model.contract import BuildRecord, Measured, Role, Variant
+from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.model.contract import BuildRecord, Measured, Role, Variant, WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _OPERATION = re.compile(r"\b(pl_\w+)\s*\(")
@@ -42,6 +44,17 @@ class CompiledVariant:
     build: BuildRecord
     folder: Path
     warnings: str  # the compiler's, '' where there were none
+
+
+@dataclass(frozen=True)
+class ObjectRecord:
+    """What is known of an object before the probe; `<component>.object.json` is its file."""
+
+    command: tuple[str, ...]
+    objects: tuple[tuple[str, str], ...]  # file name -> sha256
+    weak: tuple[WeakSymbol, ...]
+    codegen: tuple[tuple[str, str], ...]
+    warnings: str = ""
 
 
 def compile_variant(
@@ -59,24 +72,76 @@ def compile_variant(
     inspect: Inspect | None = None,
     strict: bool = False,
 ) -> CompiledVariant:
-    """Compiles a variant into `out_dir`; every file there is written at the end, at once.
+    """Compiles and probes a variant into `out_dir`; nothing is written there where that fails.
 
     sources: .cu files, relative to the folder the build runs in.  headers: files searched when a
     finding is located.  runtime: the release runtime of this arch and of the variant's flags; the
     probe links it.  inspect: called with (source, dependency file) after the compiler has run.
     strict: warnings are errors.  Raises PL0901..PL0913, PL0926, PL1209, PL1215 or what `inspect`
-    raises; nothing is written then.
+    raises.
     """
     folder = Path(out_dir)
-    contract = variant.contract
+    folders = tuple(str(path) for path in includes)
+    with ThreadPoolExecutor(1) as pool:
+        probe = pool.submit(compile_probe, variant, folders, arch, toolkit, folder)
+        try:
+            record = compile_code(
+                variant, sources, folders, copts, defines, arch, toolkit, folder, headers,
+                inspect=inspect, strict=strict,
+            )  # fmt: skip
+        finally:
+            probe.exception()  # the code's own findings are the ones to show
+        probe.result()
+    try:
+        measured, build = probe_variant(variant, arch, toolkit, folder, runtime)
+    except BaseException:
+        for suffix in (".fatbin", ".shadow.ptx"):
+            (folder / f"{variant.contract.component}{suffix}").unlink(missing_ok=True)
+        raise
+    finally:
+        for suffix in (".object.json", ".probe.fatbin"):
+            (folder / f"{variant.contract.component}{suffix}").unlink(missing_ok=True)
+    return CompiledVariant(measured, build, folder, record.warnings)
+
+
+def compile_probe(
+    variant: Variant, includes: Iterable[str], arch: str, toolkit: Toolkit, out_dir: str | Path
+) -> None:
+    """`<component>.contract.cuh` and `<component>.probe.fatbin`: they depend on no source."""
+    folder, stem = Path(out_dir), variant.contract.component
+    _write_header(variant, folder)
+    with work_folder(folder) as work:
+        source, probe = work / "probe.cu", work / "probe.fatbin"
+        source.write_text(probe_source(variant), encoding="utf-8")
+        unit = Unit(str(source), arch, (str(folder), *includes), (), variant.flags, (), False)
+        argv = fatbin_argv(toolkit, unit, str(probe))
+        compile_checked(argv, toolkit, Subject(f"probe of {stem}"))
+        os.replace(probe, folder / f"{stem}.probe.fatbin")
+
+
+def compile_code(
+    variant: Variant,
+    sources: Sequence[str | Path],
+    includes: Iterable[str],
+    copts: Iterable[str],
+    defines: Iterable[str],
+    arch: str,
+    toolkit: Toolkit,
+    out_dir: str | Path,
+    headers: Iterable[str | Path] = (),
+    *,
+    inspect: Inspect | None = None,
+    strict: bool = False,
+) -> ObjectRecord:
+    """`<component>.fatbin`, `.shadow.ptx` and `.object.json`, scanned against the rules."""
+    folder, contract = Path(out_dir), variant.contract
     stem = contract.component
-    header = emit_header(variant)
-    write_text(folder / f"{stem}.contract.cuh", header)
+    header = _write_header(variant, folder)
     options = sort_out(copts)
     unit = Unit(
         _one_source(sources, folder, stem),
         arch,
-        (str(folder), *(str(path) for path in includes)),
+        (str(folder), *includes),
         tuple(defines),
         variant.flags or options.flags,
         options.other,
@@ -84,30 +149,52 @@ def compile_variant(
     )
     subject = Subject(f"component `{stem}`", contract, header)
     with work_folder(folder) as work:
-        probe = work / "probe.fatbin"
-
-        def compile_probe() -> None:
-            (work / "probe.cu").write_text(probe_source(variant), encoding="utf-8")
-            source = replace(unit, source=str(work / "probe.cu"), options=(), strict=False)
-            compile_checked(
-                fatbin_argv(toolkit, source, str(probe)), toolkit, Subject(f"probe of {stem}")
-            )
-
-        compiled = compile_unit(unit, toolkit, work, subject, inspect, (compile_probe,))
+        compiled = compile_unit(unit, toolkit, work, subject, inspect)
         _refuse(compiled, variant, [*sources, *headers], unit.includes)
-        linked = link_probe((compiled.fatbin, probe, runtime), arch, toolkit, work, subject)
+        record = _record(compiled, toolkit, stem)
+        os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
+        os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
+        write_json(folder / f"{stem}.object.json", record)
+    return record
+
+
+def probe_variant(
+    variant: Variant, arch: str, toolkit: Toolkit, out_dir: str | Path, runtime: str | Path
+) -> tuple[Variant, BuildRecord]:
+    """`<component>.interface.json` and `.contract.yaml`, from what the two steps before wrote."""
+    folder, contract = Path(out_dir), variant.contract
+    stem = contract.component
+    record = read_json(folder / f"{stem}.object.json", ObjectRecord)
+    subject = Subject(f"component `{stem}`", contract)
+    objects = (folder / f"{stem}.fatbin", folder / f"{stem}.probe.fatbin", runtime)
+    with work_folder(folder) as work:
+        linked = link_probe(objects, arch, toolkit, work, subject)
         probes = [
             (role.name, probe_role(variant, role, linked, arch, toolkit, work))
             for role in contract.roles
         ]
-        _keep_promises(contract.roles, dict(probes), stem)
-        measured = replace(variant, measured=tuple(probes))
-        build = _record(compiled, measured, toolkit, arch, stem)
-        os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
-        os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
-        write_text(folder / f"{stem}.interface.json", dump_interface(measured))
-        write_text(folder / f"{stem}.contract.yaml", dump_sidecar(measured, build))
-    return CompiledVariant(measured, build, folder, compiled.warnings)
+    _keep_promises(contract.roles, dict(probes), stem)
+    measured = replace(variant, measured=tuple(probes))
+    build = BuildRecord(
+        toolkit=toolkit.version,
+        fingerprint=toolkit.fingerprint,
+        command=record.command,
+        objects=record.objects,
+        probe=measured.measured,
+        weak=record.weak,
+        codegen=record.codegen,
+    )
+    write_text(folder / f"{stem}.interface.json", dump_interface(measured))
+    write_text(folder / f"{stem}.contract.yaml", dump_sidecar(measured, build))
+    return measured, build
+
+
+def _write_header(variant: Variant, folder: Path) -> str:
+    """The generated header, written where it is not there yet: two steps may need it at once."""
+    header, path = emit_header(variant), folder / f"{variant.contract.component}.contract.cuh"
+    if not path.is_file() or path.read_text(encoding="utf-8") != header:
+        write_text(path, header)
+    return header
 
 
 def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
@@ -176,20 +263,15 @@ def _keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem
         raise PipelinkError(findings)
 
 
-def _record(
-    compiled: CompiledUnit, variant: Variant, toolkit: Toolkit, arch: str, stem: str
-) -> BuildRecord:
+def _record(compiled: CompiledUnit, toolkit: Toolkit, stem: str) -> ObjectRecord:
     objects = dict(digests((compiled.fatbin, compiled.ptx)))
-    return BuildRecord(
-        toolkit=toolkit.version,
-        fingerprint=toolkit.fingerprint,
+    return ObjectRecord(
         command=compiled.command,
         objects=(
             (f"{stem}.fatbin", objects[compiled.fatbin.name]),
             (f"{stem}.shadow.ptx", objects[compiled.ptx.name]),
         ),
-        probe=variant.measured,
         weak=compiled.weak,
         codegen=codegen_of(compiled.fatbin, toolkit),
-        extra=(("arch", arch),),
+        warnings=compiled.warnings,
     )

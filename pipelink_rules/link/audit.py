@@ -65,14 +65,13 @@ def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
     """The values the glue emits: one for each run of neighbouring warpgroups that are alike."""
     if not placement.setmaxnreg:
         return ()
+    groups = {group.index: group for group in placement.warpgroups}
     values: list[int] = []
-    previous = None
-    for group in sorted(placement.warpgroups, key=lambda item: item.index):
-        alike = previous is not None and previous.index + 1 == group.index
-        alike = alike and (previous.roles, previous.registers) == (group.roles, group.registers)
+    for index, group in groups.items():
+        before = groups.get(index - 1)
+        alike = before and (before.roles, before.registers) == (group.roles, group.registers)
         if group.roles and not alike and group.registers != placement.entry_registers:
             values.append(group.registers)
-        previous = group
     return tuple(sorted(values))
 
 

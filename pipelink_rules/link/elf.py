@@ -13,6 +13,7 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMTAB, _NOBITS = 2, 8
+_RESERVED = 1024
 _TEXT = ".text."
 # Attributes of .nv.info, each with (symbol index, value); names as cuobjdump -elf prints them.
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
@@ -92,9 +93,13 @@ class Elf:
         return found.data if found else b""
 
     def static_shared(self, kernel: str) -> int:
-        """Bytes of static shared memory."""
+        """Bytes of static shared memory, without what the system keeps for itself."""
         found = self.section(f".nv.shared.{kernel}")
-        return found.size if found else 0
+        if found is None:
+            return 0
+        # From sm_90 on the first KiB of every CTA is the system's, and counts in this section.
+        reserved = _RESERVED if self.section(".nv.shared.reserved.0") else 0
+        return max(0, found.size - reserved)
 
     def registers(self, kernel: str) -> int:
         """Registers per thread at launch; 0 where the file does not say."""
