@@ -50,6 +50,8 @@ class CompiledVariant:
 class ObjectRecord:
     """What is known of an object before the probe; `<component>.object.json` is its file."""
 
+    toolkit: str  # that compiled it
+    fingerprint: str
     command: tuple[str, ...]
     objects: tuple[tuple[str, str], ...]  # file name -> sha256
     weak: tuple[WeakSymbol, ...]
@@ -176,8 +178,8 @@ def probe_variant(
     _keep_promises(contract.roles, dict(probes), stem)
     measured = replace(variant, measured=tuple(probes))
     build = BuildRecord(
-        toolkit=toolkit.version,
-        fingerprint=toolkit.fingerprint,
+        toolkit=record.toolkit,
+        fingerprint=record.fingerprint,
         command=record.command,
         objects=record.objects,
         probe=measured.measured,
@@ -266,6 +268,8 @@ def _keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem
 def _record(compiled: CompiledUnit, toolkit: Toolkit, stem: str) -> ObjectRecord:
     objects = dict(digests((compiled.fatbin, compiled.ptx)))
     return ObjectRecord(
+        toolkit=toolkit.version,
+        fingerprint=toolkit.fingerprint,
         command=compiled.command,
         objects=(
             (f"{stem}.fatbin", objects[compiled.fatbin.name]),
