@@ -46,8 +46,8 @@ def bind(
     if found:
         raise PipelinkError(found)
     bound = _substitute(contract, values, found)
-    if found:
-        raise PipelinkError(found)
+    if found:  # an expression may stand in two clauses, e.g. `min` taken over by `want`
+        raise PipelinkError(dict.fromkeys(found))
     bound = replace(bound, where=(), roles=tuple(_round_registers(role) for role in bound.roles))
     check_bound(contract, bound, values, place)
     variant = Variant(bound, tuple(sorted(values.items())), named)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -82,8 +83,8 @@ def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
 def equal(a: Expr | str, b: Expr | str, minimums: Mapping[str, int] | None = None) -> bool:
     """Whether both give the same value for all names, each from its minimum (default 0) up.
 
-    Decided by evaluation at fixed points: corners first, then spread values of growing size.  Two
-    different expressions of this language that agree on all of them are possible but contrived.
+    Decided by evaluation at fixed points: all small ones first, then spread values of growing
+    size.  Two different expressions that agree on all of them are possible but contrived.
     A point where one has no value counts only if the other has one.
     """
     wanted = sorted(names(a) | names(b))
@@ -100,7 +101,10 @@ def equal(a: Expr | str, b: Expr | str, minimums: Mapping[str, int] | None = Non
 
 def _points(wanted: list[str], minimums: Mapping[str, int]) -> list[dict[str, int]]:
     low = {name: minimums.get(name, 0) for name in wanted}
-    points = [low, {name: value + 1 for name, value in low.items()}]
+    points = [
+        {**low, **{name: low[name] + step for name, step in zip(wanted, steps, strict=False)}}
+        for steps in itertools.product(range(3), repeat=min(len(wanted), 4))
+    ]
     points += [{**low, name: low[name] + step} for name in wanted for step in (1, 2, 7)]
     for round_ in range(48):
         size = 4 << (round_ // 3)  # up to a few hundred thousand

@@ -18,6 +18,7 @@ NAMED = {
 }
 
 _PLURAL = {"param": "parameters", "symbol": "symbols", "field": "work fields"}
+LONGEST_MESSAGE = 240  # characters
 
 
 @dataclass
@@ -32,7 +33,8 @@ class Findings:
     def add(
         self, code: str, message: str, span: Span | None, *others: Label, **clauses: object
     ) -> None:
-        """Records one finding."""
+        """Records one finding; names of the file in its message may be of any length and form."""
+        message = " ".join(message.split())[:LONGEST_MESSAGE]
         labels = (Label(span),) if span else ()
         if "subject" not in clauses:
             clauses["subject"] = f"{span}: {message}"

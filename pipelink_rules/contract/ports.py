@@ -187,16 +187,15 @@ def _members(block: Block) -> tuple[Member, ...]:
 
 def _member(name: str, block: Block, scope: tuple[str, ...], span: Span) -> Member:
     shape = block.exprs("shape", scope)
-    strides = tuple(
-        mode for node in block.items("strides", "strides") if (mode := _mode(block, node, scope))
-    )
-    if strides and shape and len(strides) != len(shape):
+    modes = block.items("strides", "strides")
+    strides = tuple(mode for node in modes if (mode := _mode(block, node, scope)))
+    if modes and shape and len(modes) != len(shape):
         block.findings.add(
             "PL0017",
             f"{block.named('strides')} has another rank than `shape`",
             block.places["strides"],
             expected=f"{len(shape)} strides, one a mode of the shape",
-            found=str(len(strides)),
+            found=str(len(modes)),
         )
     swizzle = block.choice("swizzle", SWIZZLES, 0) if "item" not in block else 0
     place = block.places.get("swizzle", block.places.get("strides", span))

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 
+from pipelink_rules.contract.canonical import canonical_yaml
 from pipelink_rules.contract.interface import interface_of
 from pipelink_rules.contract.text import shown
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
@@ -34,20 +34,14 @@ DEEPEST = 32
 HALVES = ("build", "interface")
 
 Noun = TypeVar("Noun")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_NOT_WORDS = frozenset(
-    ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"]
-)  # YAML 1.1 reads these
 
 
 def dump_sidecar(variant: Variant, build: BuildRecord) -> str:
     """The text of a sidecar."""
     halves = {"build": encode(build), "interface": _bare(encode(interface_of(variant)))}
     data = {"sidecar": SIDECAR_VERSION, "digests": {k: _digest(halves[k]) for k in HALVES}}
-    lines = [f"# {variant.name}: contract and build record of one object. Generated, do not edit."]
-    for key, value in {**data, "interface": halves["interface"], "build": halves["build"]}.items():
-        _emit(lines, 0, f"{key}:", value)
-    return "\n".join(lines) + "\n"
+    head = f"# {variant.name}: contract and build record of one object. Generated, do not edit.\n"
+    return head + canonical_yaml({**data, **halves}, order=("sidecar", "digests", "interface"))
 
 
 def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
@@ -105,61 +99,6 @@ def _digest(half: Any) -> str:
     except (TypeError, ValueError):  # what YAML can say and JSON cannot: dates, sets
         text = repr(type(half))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-# -- text -----------------------------------------------------------------------------------------
-
-
-def _emit(lines: list[str], depth: int, head: str, value: Any) -> None:
-    pad = "  " * depth
-    if isinstance(value, dict) and value:
-        lines.append(pad + head)
-        for key in sorted(value):
-            _emit(lines, depth + 1, f"{_scalar(key)}:", value[key])
-    elif isinstance(value, list) and value:
-        flow = _flow(value)
-        if flow is not None and len(pad) + len(head) + len(flow) < 100:
-            lines.append(f"{pad}{head} {flow}")
-            return
-        lines.append(pad + head)
-        for item in value:
-            if isinstance(item, dict) and item:
-                first, *rest = sorted(item)
-                _emit(lines, depth + 1, f"- {_scalar(first)}:", item[first])
-                for key in rest:
-                    _emit(lines, depth + 2, f"{_scalar(key)}:", item[key])
-            else:
-                _emit(lines, depth + 1, "-", item)
-    else:
-        lines.append(f"{pad}{head} {_scalar(value)}")
-
-
-def _flow(value: list[Any]) -> str | None:
-    """A short list on one line; None where it holds mappings of more than one key."""
-    parts = []
-    for item in value:
-        if isinstance(item, dict) and len(item) > 1:
-            return None
-        if isinstance(item, dict) and item:
-            ((key, inner),) = item.items()
-            part = (
-                None if isinstance(inner, (dict, list)) else f"{{{_scalar(key)}: {_scalar(inner)}}}"
-            )
-        else:
-            part = _flow(item) if isinstance(item, list) and item else _scalar(item)
-        if part is None:
-            return None
-        parts.append(part)
-    return f"[{', '.join(parts)}]"
-
-
-def _scalar(value: Any) -> str:
-    if value in ({}, []) and not isinstance(value, (bool, int, str)):
-        return "{}" if isinstance(value, dict) else "[]"
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_WORDS:
-        return value
-    text = json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)
 
 
 def _read(path: Path, file: str) -> dict[str, Any]:

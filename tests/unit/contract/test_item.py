@@ -31,5 +31,7 @@ def test_padding_between_rows_counts_as_place_not_as_data() -> None:
 
 
 def test_nested_modes_span_to_their_last_element() -> None:
-    nested = tile("A", 64, 8, strides=(((Expr("8"), Expr("8")), (Expr("8"), Expr("512"))), Expr("1")))
+    nested = tile(
+        "A", 64, 8, strides=(((Expr("8"), Expr("8")), (Expr("8"), Expr("512"))), Expr("1"))
+    )
     assert member_span(nested) == (7 * 8 + 7 * 512 + 7 + 1) * 2

@@ -1,0 +1,175 @@
+"""The published JSON Schema and the loader agree about which clauses there are."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_contract import SAMPLE
+
+from pipelink_rules.contract import load, ops, params, ports, roles
+from pipelink_rules.contract.load import parse_contract
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.model.target import TARGETS
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA = json.loads((ROOT / "pipelink_rules/contract/contract.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+CONTRACTS = [path.read_text() for path in sorted((ROOT / "components").rglob("*.contract.yaml"))]
+CONTRACTS = [*CONTRACTS, SAMPLE]
+# Findings that a schema can see.  That wgmma needs `entry` takes reading the operations.
+STRUCTURE = {"PL0005", "PL0006", "PL0007", "PL0018"}
+BEYOND = "it issues wgmma"
+
+
+def structural(text: str) -> list[str]:
+    """What the loader says about the structure of a contract."""
+    try:
+        parse_contract(text, "s.contract.yaml")
+    except PipelinkError as problem:
+        return [
+            item.message
+            for item in problem.diagnostics
+            if item.code in STRUCTURE and BEYOND not in item.message
+        ]
+    return []
+
+
+def valid(data: Any) -> bool:
+    return bool(VALIDATOR.is_valid(data))
+
+
+def places(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of every key and list entry."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield (*path, key)
+            yield from places(value, (*path, key))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            yield from places(value, (*path, number))
+
+
+def parent(data: Any, path: tuple[Any, ...]) -> Any:
+    for step in path[:-1]:
+        data = data[step]
+    return data
+
+
+def test_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("text", CONTRACTS, ids=lambda text: text.split("component: ")[1][:20])
+def test_contracts_are_valid(text: str) -> None:
+    errors = [error.message for error in VALIDATOR.iter_errors(yaml.safe_load(text))]
+    assert errors == []
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> Any:
+    """A contract with one key deleted, renamed, added or given a value of another type."""
+    data = copy.deepcopy(yaml.safe_load(draw(st.sampled_from(CONTRACTS))))
+    path = draw(st.sampled_from([path for path in places(data) if isinstance(path[-1], str)]))
+    table, key = parent(data, path), path[-1]
+    kind = draw(st.sampled_from(["delete", "rename", "add", "retype", "move"]))
+    if kind == "delete":
+        del table[key]
+    elif kind == "rename":
+        table[draw(st.sampled_from(["colour", "sizes", key + "s", key.upper() + "_"]))] = table.pop(
+            key
+        )
+    elif kind == "add":
+        table[draw(st.sampled_from(["colour", "sizes"]))] = draw(st.sampled_from([1, "x", [], {}]))
+    elif kind == "move":
+        words = [word for rows in KEYS.values() for word in rows]
+        table[draw(st.sampled_from(sorted(set(words))))] = draw(st.sampled_from([1, "in", True]))
+    else:
+        table[key] = draw(st.sampled_from([[], [[]], {"colour": 1}, [{}]]))
+    return data
+
+
+KEYS = {
+    "": load.KEYS,
+    "param": params.PARAM_KEYS,
+    "symbol": params.SYMBOL_KEYS,
+    "work": params.WORK_KEYS,
+    "role": roles.ROLE_KEYS,
+    "tile": ports.MEMBER_KEYS,
+    "buffer": ports.BUFFER_KEYS,
+    "named_barrier": ports.BARRIER_KEYS,
+    "numeric": params.NUMERIC_KEYS,
+    "repeat": ops.REPEAT_KEYS,
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_schema_and_loader_have_the_same_clauses(name: str) -> None:
+    schema = SCHEMA["$defs"][name] if name else SCHEMA
+    assert set(schema["properties"]) == set(KEYS[name])
+    assert set(schema.get("required", ())) == {key for key, needed in KEYS[name].items() if needed}
+
+
+@pytest.mark.parametrize("space", ports.SPACES)
+def test_schema_and_loader_have_the_same_ports(space: str) -> None:
+    name = {"registers": "register"}.get(space, space) + "_port"
+    schema = SCHEMA["$defs"][name]
+    assert set(schema["properties"]) == {
+        clause for clause, spaces in ports.CLAUSES.items() if space in spaces
+    }
+    assert set(schema["required"]) == {"space", "role", *ports.NEEDED[space]}
+
+
+def test_schema_and_loader_have_the_same_words() -> None:
+    assert SCHEMA["properties"]["arch"]["items"]["enum"] == list(TARGETS)
+    assert SCHEMA["$defs"]["role"]["properties"]["converged"]["enum"] == list(roles.CONVERGED)
+    assert SCHEMA["$defs"]["role"]["properties"]["split"]["enum"] == list(roles.SPLIT)
+    tile = SCHEMA["$defs"]["tile"]["properties"]
+    assert tile["swizzle"]["enum"] == list(ports.SWIZZLES)
+    assert SCHEMA["$defs"]["buffer"]["properties"]["align"]["enum"] == list(ports.ALIGNMENTS)
+    flags = SCHEMA["$defs"]["numeric"]["properties"]["flags"]["properties"]
+    assert set(flags) == set(params.CODEGEN_FLAGS)
+
+
+@settings(max_examples=250)
+@given(mutations())
+def test_schema_and_loader_refuse_the_same_structures(data: Any) -> None:
+    """Both see one mutated contract; a number, word or name of a wrong value is the loader's."""
+    text = yaml.safe_dump(data, sort_keys=False)
+    found = structural(text)
+    if found:
+        assert not valid(data), found
+    elif valid(data):
+        return
+    else:  # the schema refuses: the loader has some finding too, if not of the structure
+        with pytest.raises(PipelinkError):
+            parse_contract(text, "s.contract.yaml")
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(
+            [*ops.VERBS, "x", "y", "->", "x.t", "lag", "1", "full", "mma", "store", "-1"]
+        ),
+        min_size=1,
+        max_size=5,
+    ).map(" ".join)
+)
+def test_schema_and_loader_agree_on_the_form_of_operations(text: str) -> None:
+    try:
+        parse_contract(SAMPLE.replace("- wait x", f"- {text}"), "s.contract.yaml")
+        codes = set()
+    except PipelinkError as problem:
+        codes = {item.code for item in problem.diagnostics}
+    data = yaml.safe_load(SAMPLE)
+    data["roles"]["compute"]["body"][0] = text
+    assert valid(data) is ("PL0014" not in codes)
