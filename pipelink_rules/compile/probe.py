@@ -61,7 +61,7 @@ def probe_role(
         registers = smallest(
             lambda counts: list(pool.map(assemble, counts)), lowest, limit, promised
         )
-    best = assemble.runs[registers if registers else limit]
+    best = assemble(registers or limit)
     found = best.log.function(kernel_name(role.name)) or FunctionLog("")
     assemble.check_best(best, found, registers)
     entry = lowest
@@ -76,49 +76,45 @@ def smallest(
 ) -> int:
     """The smallest count, in steps of 8, from which on nothing spills; 0 where the limit does.
 
-    The guess (the contract's promise) is tried first, with its neighbour below: where the contract
-    is exact, that settles it.  ptxas may spill with more registers what it fits into fewer, so a
-    few counts above the answer have to fit as well.  `attempt` gets several counts at once.
+    The guess (the contract's promise) and its neighbour below come first: where the contract is
+    exact, they settle it.  ptxas may spill with more registers what it fits into fewer, so a few
+    counts above the answer have to fit as well, up to what it uses when it may use all.
+    `attempt` gets several counts at once.
     """
-    below = max(lowest, guess - STEP)
-    first = _fits(attempt, {below, guess})
-    if not first[guess]:
-        best = _above(attempt, guess, limit)
-    elif not first[below] or below == guess:
-        best = guess
+    tried = dict(zip(sorted({guess, limit}), attempt(sorted({guess, limit})), strict=True))
+    if not tried[limit].fits:
+        return 0
+    free = min(limit, max(lowest, -(-tried[limit].used // STEP) * STEP))
+    if guess >= free:  # the same code as with the limit
+        best = _below(attempt, lowest, free)
+    elif tried[guess].fits:
+        best = _below(attempt, lowest, guess)
     else:
-        best = _below(attempt, lowest, below)
-    while best:
-        counts = {min(best + distance, limit) for distance in (8, 16, 32, 64)} - {best}
-        failed = [count for count, fits in _fits(attempt, {*counts, limit}).items() if not fits]
+        best = _between(attempt, guess, free)
+    while True:
+        above = {best + distance for distance in (8, 16, 32, 64) if best + distance < free}
+        failed = [count for count, fits in _fits(attempt, above).items() if not fits]
         if not failed:
             return best
-        best = _above(attempt, max(failed), limit)
-    return 0
+        best = _between(attempt, max(failed), free)
 
 
 def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
+    """Whether each count fits, in rising order."""
     asked = sorted(set(counts))
     return {count: result.fits for count, result in zip(asked, attempt(asked), strict=True)}
 
 
-def _above(attempt: Callable[[list[int]], list[Attempt]], low: int, limit: int) -> int:
-    """The smallest that fits above `low`, which does not; 0 where the limit does not fit."""
-    if low >= limit or not _fits(attempt, {limit})[limit]:
-        return 0
-    return _between(attempt, low, limit)
-
-
 def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
     """The smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
-    near = {max(lowest, high - STEP), max(lowest, high - 5 * STEP)} - {high}
-    low = lowest - STEP
-    for count, fits in _fits(attempt, near).items() if near else ():
-        if fits:
-            high = count
-            break
-        low = count
-    return _between(attempt, low, high)
+    for distance in (STEP, 4 * STEP):
+        count = max(lowest, high - distance)
+        if count == high:
+            return high
+        if not _fits(attempt, {count})[count]:
+            return _between(attempt, count, high)
+        high = count
+    return _between(attempt, lowest - STEP, high)
 
 
 def _between(attempt: Callable[[list[int]], list[Attempt]], low: int, high: int) -> int:
@@ -139,6 +135,7 @@ class Attempt:
 
     assembled: bool
     fits: bool  # assembled without stack or spills
+    used: int  # registers it took
     log: AssemblerLog
     output: ToolOutput
 
@@ -166,7 +163,7 @@ class _Assembler:
             raise PipelinkError(self._refused(output))
         numbers = log.function(kernel_name(self._role.name)) or FunctionLog("")
         fits = output.ok and not numbers.stack_bytes and not numbers.spill_stores
-        self.runs[registers] = Attempt(output.ok, fits, log, output)
+        self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log, output)
         return self.runs[registers]
 
     def check_best(self, best: Attempt, found: FunctionLog, registers: int) -> None:

@@ -185,6 +185,7 @@ def probe_variant(
         probe=measured.measured,
         weak=record.weak,
         codegen=record.codegen,
+        extra=(("arch", arch),),
     )
     write_text(folder / f"{stem}.interface.json", dump_interface(measured))
     write_text(folder / f"{stem}.contract.yaml", dump_sidecar(measured, build))
