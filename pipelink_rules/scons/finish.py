@@ -114,6 +114,7 @@ class _Finish:
                 expected="components with names of their own",
                 helps=("rename one of the components, in its contract and declaration",),
             )
+        release = self._runtime("release")  # what the probe links, whatever runs
         if name in item.prebuilt:
             objects = item.prebuilt[name]
             if arch not in objects.archs:
@@ -126,8 +127,7 @@ class _Finish:
                     found=", ".join(objects.archs),
                     helps=(f"build it for {arch}, or leave {arch} out of archs=",),
                 )
-            return graph.prebuilt(arch, variant, rule, objects.sidecar(arch))
-        release = self._runtime("release")  # what the probe links, whatever runs
+            return graph.prebuilt(arch, variant, rule, objects.sidecar(arch), release)
         return graph.variant(arch, variant, rule, self.resolver.options(rule).other, release)
 
     def _error(self, item: Resolved, name: str, code: str, text: str, **more: Any) -> PipelinkError:

@@ -15,7 +15,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelink_rules.files.shipped import shipped_root
 from pipelink_rules.model.contract import Variant
@@ -26,6 +26,9 @@ from pipelink_rules.steps import labels, paths
 from pipelink_rules.steps.neutral import neutral
 from pipelink_rules.steps.rules import rule_version
 from pipelink_rules.steps.signature import Signatures
+
+if TYPE_CHECKING:
+    from pipelink_rules.steps.objects import CompileRequest
 
 Run = Callable[[tuple[str, ...]], None]
 
@@ -102,56 +105,53 @@ class Graph:
         options: Sequence[str],
         release: RuntimeRule,
     ) -> paths.VariantFiles:
-        """Object, interface, sidecar, shadow and header of a variant, compiled and probed."""
+        """The files of a variant, compiled from its source and probed."""
         from pipelink_rules.steps.objects import CompileRequest, compile_component
 
         files = paths.variant_files(arch, variant)
-        if f"{BUILD}/{files.fatbin}" in self.session.steps:
+        if not self._first(files, variant, rule):
             return files
-        self.folders[variant.name] = rule.label
-        headers = self.headers(rule.label)
-        runtime = f"{BUILD}/{self.runtime(arch, release, variant.flags)}"
+        headers = joined(self.headers(rule.label), Headers(_folders(rule.srcs)))
         request = CompileRequest(
             label=str(rule.label),
             variant=variant,
             sources=tuple(map(str, rule.srcs)),
-            includes=tuple(dict.fromkeys((*headers.folders, *_folders(rule.srcs)))),
+            includes=headers.folders,
             copts=tuple(options),
             defines=(*headers.defines, *rule.local_defines),
             arch=arch,
             out_dir=f"{BUILD}/{files.folder}",
-            runtime=runtime,
             declared=tuple(str(node) for node in headers.nodes),
         )
+        header = self._header(files, request)
+        headers = joined(headers, Headers(nodes=(header,)))
 
         def run(inputs: tuple[str, ...]) -> None:
-            warnings = compile_component(request, self.session.toolkit, inputs)
-            self.session.say(warnings)
+            self.session.say(compile_component(request, self.session.toolkit, inputs))
 
-        asked = [self.signatures.of(neutral(variant)), arch, *request.copts, "", *request.defines]
-        asked += ["", *(self.portable(folder) for folder in request.includes)]
-        nodes = self.step(
-            "compile",
-            Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30),
-            files.all,
-            [*rule.srcs, *rule.hdrs, *self._included_anyway(), self.env.File(f"#{runtime}")],
-            asked,
-            headers,
-            tool=True,
-        )
-        self.env.Alias(str(rule.label), nodes)
+        asked = [self.signatures.of(neutral(variant)), arch, *request.copts, ""]
+        asked += [*request.defines, "", *map(self.portable, request.includes)]
+        step = Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
+        targets = [files.fatbin, files.shadow, files.record]
+        sources = [*rule.srcs, *rule.hdrs, header]
+        nodes = self.step("compile", step, targets, sources, asked, headers, tool=True)
+        self._probed(files, request, release, [*nodes, header])
         return files
 
     def prebuilt(
-        self, arch: str, variant: Variant, rule: ComponentRule, sidecar: str
+        self,
+        arch: str,
+        variant: Variant,
+        rule: ComponentRule,
+        sidecar: str,
+        release: RuntimeRule,
     ) -> paths.VariantFiles:
-        """The same files, taken from finished objects."""
-        from pipelink_rules.steps.objects import finished_files, unpack_prebuilt
+        """The files of a variant, its object taken from finished ones and probed."""
+        from pipelink_rules.steps.objects import CompileRequest, finished_files, unpack_prebuilt
 
         files = paths.variant_files(arch, variant)
-        if f"{BUILD}/{files.fatbin}" in self.session.steps:
+        if not self._first(files, variant, rule):
             return files
-        self.folders[variant.name] = rule.label
         out = f"{BUILD}/{files.folder}"
 
         def run(inputs: tuple[str, ...]) -> None:
@@ -159,10 +159,74 @@ class Graph:
 
         sources = [self.env.File(f"#{name}") for name in finished_files(sidecar)]
         step = Step("Prebuilt", _subject(rule.label, variant, arch), run)
-        asked = [self.signatures.of(variant), arch]
-        nodes = self.step("compile", step, files.all, sources, asked, tool=True)
-        self.env.Alias(str(rule.label), nodes)
+        targets = [files.fatbin, files.shadow, files.record]
+        nodes = self.step("compile", step, targets, sources, [arch])
+        abi = self.abi()
+        request = CompileRequest(
+            str(rule.label), variant, (), abi.folders, (), (), arch, out, ()
+        )
+        self._probed(files, request, release, [*nodes, self._header(files, request)])
         return files
+
+    def _first(self, files: paths.VariantFiles, variant: Variant, rule: ComponentRule) -> bool:
+        """Whether this is the first megakernel that asks for the variant."""
+        self.folders[variant.name] = rule.label
+        return f"{BUILD}/{files.fatbin}" not in self.session.steps
+
+    def _header(self, files: paths.VariantFiles, request: CompileRequest) -> Any:
+        """The generated header: what the source and the kernel of the probe include."""
+        from pipelink_rules.steps.objects import write_header
+
+        variant = request.variant
+
+        def run(inputs: tuple[str, ...]) -> None:
+            write_header(variant, f"{BUILD}/{files.header}")
+
+        subject = f"{request.label} {variant.digest} for {request.arch}"
+        asked = [self.signatures.of(neutral(variant))]
+        return self.step("header", Step("Header", subject, run), [files.header], [], asked)[0]
+
+    def _probed(
+        self,
+        files: paths.VariantFiles,
+        request: CompileRequest,
+        release: RuntimeRule,
+        nodes: list[Any],
+    ) -> None:
+        """The steps around the object: the probe's kernel, which no source enters, and the probe."""
+        from pipelink_rules.steps.objects import compile_probe_kernel, probe_component
+
+        variant, arch, rule = request.variant, request.arch, labels.parse_label(request.label)
+        assert rule is not None
+        runtime = f"{BUILD}/{self.runtime(arch, release, variant.flags)}"
+        subject = _subject(rule, variant, arch)
+        asked = [self.signatures.of(neutral(variant)), arch]
+
+        def kernel(inputs: tuple[str, ...]) -> None:
+            compile_probe_kernel(request, self.session.toolkit)
+
+        def probe(inputs: tuple[str, ...]) -> None:
+            probe_component(variant, arch, runtime, request.out_dir, self.session.toolkit)
+
+        # The kernel's text is written by the step, so that no scanner sees its first include.
+        first = [node for node in self.abi().nodes if node.name == "glue.cuh"]
+        sources = [self.node(files.header), *first]
+        step = Step("ProbeCompile", subject, kernel, memory=1 << 30)
+        folders = list(map(self.portable, self.abi().folders))
+        headers = joined(self.abi(), Headers(nodes=(self.node(files.header),)))
+        nodes += self.step(
+            "compile", step, [files.probe], sources, asked + folders, headers, tool=True
+        )
+        step = Step("Probe", subject, probe, memory=1 << 29)
+        sources = [self.node(name) for name in (files.fatbin, files.record, files.probe)]
+        sources.append(self.env.File(f"#{runtime}"))
+        targets = [files.interface, files.sidecar]
+        nodes += self.step("compile", step, targets, sources, asked, tool=True)
+        self.env.Alias(str(rule), nodes)
+
+    def node(self, path: str) -> Any:
+        """A file below the build directory."""
+        return self.env.File(f"#{BUILD}/{path}")
 
     def runtime(self, arch: str, rule: RuntimeRule, flags: Sequence[str] = ()) -> str:
         """The object of a build of the device runtime, with the code-generation flags of a link."""
@@ -171,11 +235,12 @@ class Graph:
         name = paths.runtime_fatbin(arch, rule.label.name, flags)
         if f"{BUILD}/{name}" in self.session.steps:
             return name
-        headers = joined(Headers(rule.includes, rule.hdrs, rule.defines), self.abi())
+        own = Headers((*rule.includes, *_folders(rule.srcs)), rule.hdrs, rule.defines)
+        headers = joined(own, self.abi())
         request = ObjectRequest(
             label=f"the device runtime `{rule.label.name}`",
             source=str(rule.srcs[0]),
-            includes=tuple(dict.fromkeys((*headers.folders, *_folders(rule.srcs)))),
+            includes=headers.folders,
             defines=headers.defines,
             arch=arch,
             out=f"{BUILD}/{name}",
@@ -193,10 +258,6 @@ class Graph:
         sources = [*rule.srcs, *rule.hdrs]
         self.step("object", step, targets, sources, asked, headers, tool=True)
         return name
-
-    def _included_anyway(self) -> list[Any]:
-        """Headers that the generated header and the probe include: no scanner sees those texts."""
-        return [node for node in self.abi().nodes if node.name in ("component.cuh", "glue.cuh")]
 
     def abi(self) -> Headers:
         """The device ABI."""

@@ -56,8 +56,8 @@ class _Builder:
 
     def step(self, stage: str, mnemonic: str, targets: list[str], *args: Any, **more: Any) -> Any:
         run, sources, asked = args
-        memory = more.pop("memory", 0)
-        step = Step(mnemonic, f"{self.spec.name} for {self.arch}", run, memory)
+        memory, what = more.pop("memory", 0), more.pop("what", "")
+        step = Step(mnemonic, f"{what}{self.spec.name} for {self.arch}", run, memory)
         names = [self.files.file(target) for target in targets]
         return self.graph.step(stage, step, names, sources, asked, **more)
 
@@ -158,7 +158,7 @@ class _Builder:
         sources = [self.node(self.path("glue.cu")), *own]
         self.step(
             "object", "CudaCompile", ["glue.fatbin", "glue.weak.json"], run, sources, asked,
-            headers=headers, tool=True, memory=1 << 30,
+            headers=headers, tool=True, memory=1 << 30, what="glue of ",
         )  # fmt: skip
 
     def _flags(self) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.diagnostics.diagnostic import Label, error
+from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
 from pipelink_rules.files.atomic import sha256, write_bytes, write_text
+from pipelink_rules.files.codec import write_json
 from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.source import Span
 from pipelink_rules.steps.headers import require_declared
@@ -27,7 +28,6 @@ class CompileRequest:
     defines: tuple[str, ...]
     arch: str
     out_dir: str
-    runtime: str  # the release runtime: the probe links it
     declared: tuple[str, ...]  # headers of the component and of what it depends on
 
 
@@ -46,14 +46,14 @@ class ObjectRequest:
 
 
 def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterable[str]) -> str:
-    """Object, interface, sidecar, shadow and header of a variant; the compiler's warnings.
+    """Object, shadow and record of a variant; the compiler's warnings.
 
     inputs: every file the build watches for it; a header that the compiler read and that is not
     among them is an error, and then nothing is written.
     """
-    from pipelink_rules.compile.variant import compile_variant
+    from pipelink_rules.compile.variant import compile_code
 
-    compiled = compile_variant(
+    return compile_code(
         request.variant,
         request.sources,
         request.includes,
@@ -63,10 +63,29 @@ def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterabl
         toolkit,
         request.out_dir,
         (*request.sources, *request.declared),
-        runtime=request.runtime,
         inspect=_inspect(request.label, request.declared, inputs, toolkit, request.out_dir),
-    )
-    return compiled.warnings
+    ).warnings
+
+
+def write_header(variant: Variant, out: str) -> None:
+    """The header that a component's source includes."""
+    from pipelink_rules.contract.header import emit_header
+
+    write_text(out, emit_header(variant))
+
+
+def compile_probe_kernel(request: CompileRequest, toolkit: Toolkit) -> None:
+    """The object of the kernel that the probe links."""
+    from pipelink_rules.compile.variant import compile_probe
+
+    compile_probe(request.variant, request.includes, request.arch, toolkit, request.out_dir)
+
+
+def probe_component(variant: Variant, arch: str, runtime: str, out: str, toolkit: Toolkit) -> None:
+    """Interface and sidecar of a variant: what its object needs, measured."""
+    from pipelink_rules.compile.variant import probe_variant
+
+    probe_variant(variant, arch, toolkit, out, runtime)
 
 
 def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:
@@ -107,12 +126,13 @@ def finished_files(sidecar: str) -> tuple[str, ...]:
 
 
 def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
-    """The files of a variant from finished ones; the header and the interface are written anew.
+    """Object, shadow and record of a variant from finished ones; it is probed like any other.
 
-    PL0904 where an object is missing or is not the one that the sidecar describes.
+    PL0904 where an object is missing, or is not the one that the sidecar describes, or was made
+    for another device ABI.
     """
-    from pipelink_rules.contract.header import emit_header
-    from pipelink_rules.contract.interface import dump_interface
+    from pipelink_rules.compile.variant import ObjectRecord
+    from pipelink_rules.contract.header import digest_of
     from pipelink_rules.contract.sidecar import load_sidecar
 
     variant, build = load_sidecar(sidecar)
@@ -122,17 +142,34 @@ def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
         path = Path(name)
         found = sha256(path) if path.is_file() else "no such file"
         if found != recorded.get(path.name, "not in the sidecar"):
-            raise error(
-                "PL0904",
-                f"{path.name} is not the object that its sidecar describes",
-                Label(Span(name)),
-                Label(Span(sidecar), "the sidecar"),
-                expected=f"sha256 {recorded.get(path.name)}",
-                found=found,
-                helps=("deliver the object and the sidecar of one build together",),
-                subject=name,
+            raise _does_not_belong(
+                sidecar, name, f"sha256 {recorded.get(path.name)}", f"sha256 {found}"
             )
-    for name in finished_files(sidecar):
-        write_bytes(Path(out_dir, Path(name).name), Path(name).read_bytes())
-    write_text(Path(out_dir, f"{stem}.contract.cuh"), emit_header(variant))
-    write_text(Path(out_dir, f"{stem}.interface.json"), dump_interface(variant))
+    digest = digest_of(variant, variant.flags)
+    if digest != variant.digest:
+        raise _does_not_belong(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
+    for suffix in _FINISHED[1:]:
+        name = f"{stem}{suffix}"
+        write_bytes(Path(out_dir, name), Path(sidecar).with_name(name).read_bytes())
+    record = ObjectRecord(
+        toolkit=build.toolkit,
+        fingerprint=build.fingerprint,
+        command=build.command,
+        objects=build.objects,
+        weak=build.weak,
+        codegen=build.codegen,
+    )
+    write_json(Path(out_dir, f"{stem}.object.json"), record)
+
+
+def _does_not_belong(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:
+    return error(
+        "PL0904",
+        f"{Path(name).name} is not what its sidecar describes, or was made by another version",
+        Label(Span(name)),
+        Label(Span(sidecar), "the sidecar") if name != sidecar else None,
+        expected=expected,
+        found=found,
+        helps=("deliver object and sidecar of one build, made by this version, together",),
+        subject=name,
+    )

@@ -39,9 +39,14 @@ class VariantFiles:
         return self._file(".contract.yaml")
 
     @property
-    def all(self) -> tuple[str, ...]:
-        """In a fixed order, the object first."""
-        return (self.fatbin, self.interface, self.sidecar, self.shadow, self.header)
+    def record(self) -> str:
+        """What is known of the object before the probe."""
+        return self._file(".object.json")
+
+    @property
+    def probe(self) -> str:
+        """The object of the kernel that the probe links."""
+        return self._file(".probe.fatbin")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ _NOUNS = ("__init__.py", "model", "files", "contract", "steps")
 STAGES: dict[str, tuple[str, ...]] = {
     "spec": (*_NOUNS, "collect"),
     "check": (*_NOUNS, "collect", "check"),
+    "header": _NOUNS,
     "compile": (*_NOUNS, "toolkit", "compile"),
     "collect": (*_NOUNS, "collect"),
     "place": (*_NOUNS, "collect", "place"),
