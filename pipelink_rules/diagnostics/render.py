@@ -90,7 +90,9 @@ def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = 
         if quoted:
             text += [paint.snippet(line, gutter) for line in quoted]
         else:  # the file cannot be quoted: say what the label says, and where
-            text += [f"{'':{gutter}}     {label.text}" for label, _ in labels if label.text]
+            text += [
+                f"{'':{gutter}}     {printable(label.text)}" for label, _ in labels if label.text
+            ]
     clauses = _clauses(item)
     if clauses and files:
         text.append(f"{'':{gutter}} {paint('mark', '|')}")

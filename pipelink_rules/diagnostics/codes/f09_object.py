@@ -147,11 +147,4 @@ CODES: tuple[Code, ...] = (
         "registers at entry: min(255, floor8(16384 / (32 * ceil(warps * occupancy / 4))))",
         "link",
     ),
-    Code(
-        "PL0930",
-        "undeclared-header",
-        "A header that the build does not know of changes without a rebuild.",
-        "strict dependencies: every included file is in srcs=, hdrs= or deps=",
-        "compile",
-    ),
 )

@@ -1,0 +1,105 @@
+"""The catalogue and its pages: every code is unique, explained, and shown by a golden case."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pipelink_rules.diagnostics.catalogue import catalogue, clashes, lookup, similar
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.diagnostics.explain import explain, list_codes, pages_folder
+from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
+from pipelink_rules.files.shipped import shipped
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = sorted((ROOT / "docs" / "errors").glob("PL*.md"))
+# Families whose whole catalogue has pages and golden cases in `text`.
+TEXT = [code for code in catalogue() if "PL0001" <= code <= "PL0039" or code == "PL1101"]
+
+
+def test_rows_do_not_clash() -> None:
+    assert clashes() == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_is_that_of_its_code(page: Path) -> None:
+    row = catalogue()[page.stem]
+    lines = page.read_text().split("\n")
+    assert lines[0] == f"# {row.id} {row.slug}"
+    heads = [line for line in lines if line.startswith("## ")]
+    assert heads == ["## Example", "## Fix", "## Rule"]
+    assert f"[{row.id}]" in page.read_text()
+
+
+@pytest.mark.parametrize("code", TEXT)
+def test_example_of_the_page_is_what_a_golden_case_shows(code: str) -> None:
+    page = (ROOT / "docs" / "errors" / f"{code}.md").read_text()
+    (example,) = re.findall(r"## Example\n.*?```text\n(.*?)\n```", page, re.DOTALL)
+    texts = [path.read_text() for path in (ROOT / "tests/golden/text").glob(f"{code}_*/expect.txt")]
+    assert any(example in text for text in texts), "copy the finding from expect.txt into the page"
+
+
+def test_codes_that_are_raised_are_in_the_catalogue() -> None:
+    for path in sorted((ROOT / "pipelink_rules").rglob("*.py")):
+        for code in re.findall(r"\"(PL[0-9]{4})\"", path.read_text()):
+            assert code in catalogue(), f"{path}: {code}"
+
+
+@pytest.mark.parametrize(
+    "word", ["PL0031", "pl0031", "31", "0031", "expression-name", "Expression Name", " PL0031 "]
+)
+def test_lookup(word: str) -> None:
+    code = lookup(word)
+    assert code is not None and code.id == "PL0031"
+
+
+@pytest.mark.parametrize("word", ["", "PL", "PL31x", "99999", "no-such-slug", "PL9999"])
+def test_lookup_of_nothing(word: str) -> None:
+    assert lookup(word) is None
+
+
+def test_explain_shows_the_page() -> None:
+    assert explain("expression-name") == (ROOT / "docs/errors/PL0031.md").read_text()
+
+
+def test_explain_without_pages_shows_the_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("pipelink_rules.diagnostics.explain.pages_folder", lambda: tmp_path)
+    text = explain("PL0028")
+    row = catalogue()["PL0028"]
+    assert row.purpose in text and row.rule in text and text.startswith(f"# PL0028 {row.slug}")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("expresion-name", "expression-name"), ("PL0O31", "PL0031"), ("zzz", "")]
+)
+def test_explain_of_an_unknown_code(word: str, meant: str) -> None:
+    with pytest.raises(PipelinkError) as caught:
+        explain(word)
+    (found,) = caught.value.diagnostics
+    assert found.code == "PL0033"
+    assert (f"did you mean `{meant}`" in found.helps[0]) is bool(meant)
+    assert similar("zzz") == ""
+
+
+def test_pages_are_found_where_they_are_shipped() -> None:
+    assert pages_folder() == shipped("docs", "errors")
+
+
+def test_list_has_every_code() -> None:
+    text = list_codes()
+    for code in catalogue().values():
+        assert f"  {code.id}  {code.slug}\n" in text
+
+
+def test_suggestions() -> None:
+    assert nearest("arivals", ["arrivals", "rate"]) == "arrivals"
+    assert nearest("ARRIVALS", ["arrivals", "rate"]) == "arrivals"
+    assert nearest("colour", ["arrivals", "rate"]) == ""
+    assert did_you_mean("colour", ["rate", "arrivals"], "clauses") == ("clauses: arrivals, rate",)
+    assert did_you_mean("rat", ["rate"]) == ("did you mean `rate`?",)
+    assert did_you_mean("x", []) == ()
+    assert did_you_mean("x", [f"name{n}" for n in range(40)])[0].endswith("...")
