@@ -14,7 +14,7 @@ from pipelink_rules.contract import expression
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.names import problem_with
 from pipelink_rules.contract.syntax import IN_FLOW
-from pipelink_rules.contract.text import Items, Node, Scalar, Table
+from pipelink_rules.contract.text import Items, Node, Scalar, Table, kind_of
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
 from pipelink_rules.model.contract import DTYPES
@@ -22,13 +22,6 @@ from pipelink_rules.model.source import Expr, Span
 
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 LARGEST = 2**31 - 1
-
-
-def kind_of(node: Node) -> str:
-    """How messages call a node."""
-    if isinstance(node, Scalar):
-        return f"`{node.text[:40]}`" if node.text else "nothing"
-    return "a list" if isinstance(node, Items) else "a mapping"
 
 
 class Block:

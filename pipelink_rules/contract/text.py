@@ -51,6 +51,13 @@ class Table:
 Node = Scalar | Items | Table
 
 
+def kind_of(node: Node) -> str:
+    """How messages call a node."""
+    if isinstance(node, Scalar):
+        return f"`{node.text[:40]}`" if node.text else "nothing"
+    return "a list" if isinstance(node, Items) else "a mapping"
+
+
 def shown(path: str | Path) -> str:
     """The path as the user would type it: relative to the working directory where it is below."""
     try:
