@@ -1,0 +1,1 @@
+"""May a program be linked?  Every rule about how components fit together."""

@@ -1,0 +1,244 @@
+"""Do both ends find each element at the same byte, and do tiles start where a swizzle asks?
+
+Layouts are compared as maps from coordinates to bytes, never as text: a coordinate times its
+strides (a mode may be nested: extents and strides, innermost first), then the swizzle.  The part
+before the swizzle is a sum of one term per mode, so two maps of one swizzle are equal iff these
+terms are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import product
+
+from pipelink_rules.check.phrases import labels
+from pipelink_rules.check.registry import Rule
+from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.types import same_shape, shape_of
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.contract import DTYPES, Member, Op, Port
+from pipelink_rules.model.program import RING, Channel, Connection
+
+MOST_POINTS = 65_536  # evaluated one by one, where the swizzles differ
+ALIGN = {0: 16, 32: 256, 64: 512, 128: 1024}  # PTX ISA, tensor swizzling modes
+COPY_ALIGN = 128  # PTX ISA, cp.async.bulk.tensor: shared address without a swizzle
+
+Coordinate = tuple[int, ...]
+
+
+def swizzled(offset: int, span: int) -> int:
+    """Address bits 4..6 exclusive-or bits 7..9; a span of 32 or 64 takes 1 or 2 of them."""
+    bits = {0: 0, 32: 1, 64: 2, 128: 3}[span]
+    return offset ^ ((offset >> 7 & (1 << bits) - 1) << 4)
+
+
+def terms(member: Member) -> list[list[int]]:
+    """Per mode the byte offset of every coordinate, before the swizzle."""
+    size = DTYPES[member.dtype][0]
+    extents = [evaluate(extent, {}) for extent in member.shape]
+    strides = list(member.layout.strides)
+    if not strides:
+        return [
+            [place * math.prod(extents[mode + 1 :]) * size for place in range(extent)]
+            for mode, extent in enumerate(extents)
+        ]
+    found = []
+    for extent, stride in zip(extents, strides, strict=True):
+        if not isinstance(stride, tuple):
+            step = evaluate(stride, {})
+            found.append([place * step * size for place in range(extent)])
+            continue
+        pairs = [(evaluate(inner, {}), evaluate(step, {})) for inner, step in stride]
+        found.append([_nested(place, pairs) * size for place in range(extent)])
+    return found
+
+
+def _nested(place: int, pairs: list[tuple[int, int]]) -> int:
+    offset = 0
+    for position, (extent, step) in enumerate(pairs):
+        last = position == len(pairs) - 1
+        offset += (place if last else place % extent) * step
+        place //= extent
+    return offset
+
+
+def difference(a: Member, b: Member) -> tuple[Coordinate, int, int] | None:
+    """The first coordinate with two bytes, and both bytes; None where the maps are equal.
+
+    Exact where the swizzles are equal or the tile has at most MOST_POINTS elements; larger tiles of
+    two swizzles are compared on their first MOST_POINTS elements.
+    """
+    ours, theirs = terms(a), terms(b)
+    spans = (a.layout.swizzle, b.layout.swizzle)
+    if spans[0] == spans[1]:
+        for mode in range(len(ours) - 1, -1, -1):
+            for place, (x, y) in enumerate(zip(ours[mode], theirs[mode], strict=True)):
+                if x != y:
+                    at = tuple(place if other == mode else 0 for other in range(len(ours)))
+                    return at, swizzled(x, spans[0]), swizzled(y, spans[1])
+        return None
+    for number, at in enumerate(product(*(range(len(mode)) for mode in ours))):
+        if number >= MOST_POINTS:
+            break
+        x = swizzled(sum(mode[place] for mode, place in zip(ours, at, strict=True)), spans[0])
+        y = swizzled(sum(mode[place] for mode, place in zip(theirs, at, strict=True)), spans[1])
+        if x != y:
+            return at, x, y
+    return None
+
+
+def describe(member: Member) -> str:
+    """`row-major, swizzle 128`."""
+    strides = member.layout.strides
+    order = "row-major"
+    if strides:
+        order = "strides " + ", ".join(
+            "[" + ", ".join(f"[{e}, {s}]" for e, s in mode) + "]"
+            if isinstance(mode, tuple)
+            else str(mode)
+            for mode in strides
+        )
+    return order + (f", swizzle {member.layout.swizzle}" if member.layout.swizzle else "")
+
+
+def layouts_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0601: the layouts of a tile, as maps, are equal on both ends of a ring."""
+    for connection in resolved.program.connections:
+        if connection.transfer != RING:
+            continue
+        source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
+        taken = {member.name: member for member in sink.members}
+        for member in source.members:
+            other = taken.get(member.name)
+            if other is None or member.dtype != other.dtype or not same_shape(member, other):
+                continue  # told by the types
+            found = difference(member, other)
+            if found:
+                yield _differ(connection, member, other, *found)
+                break
+
+
+def _differ(
+    connection: Connection, given: Member, taken: Member, at: Coordinate, ours: int, theirs: int
+) -> Diagnostic:
+    place = ", ".join(map(str, at))
+    return Diagnostic(
+        "PL0601",
+        f"tile `{given.name}` of `{connection.name}` has two layouts: element ({place}) is at byte "
+        f"{ours} on one end, {theirs} on the other",
+        labels(
+            (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs}"),
+            (given.layout.span or given.span, f"{describe(given)}: byte {ours}"),
+            (connection.span, ""),
+        ),
+        expected=f"{describe(given)} ({shape_of(given)} {given.dtype})",
+        found=describe(taken),
+        at_run_time="the consumer reads other elements than it means: wrong results, every time",
+        helps=("give the tile one layout on both ends",),
+        subject=connection.name,
+    )
+
+
+def copied_tiles(resolved: Resolved) -> Iterator[tuple[str, Op, Port, Port]]:
+    """(instance, operation, tensor, ring) of every tensor copy into a ring."""
+    for instance in resolved.program.instances:
+        contract = instance.variant.contract
+        for role in contract.roles:
+            for op in operations(role.body):
+                if op.verb == "copy":
+                    yield instance.name, op, contract.port(op.source), contract.port(op.target)
+
+
+def stages_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0604: every tile of every stage starts where its swizzle and its copies ask."""
+    tensor_copies = {
+        (instance, op.target, op.member)
+        for instance, op, tensor, _ in copied_tiles(resolved)
+        if tensor.tile is not None
+    }
+    for channel in resolved.program.channels:
+        if channel.kind != RING:
+            continue
+        offsets = dict(channel.member_offsets)
+        for end in (channel.producer, *channel.consumers):
+            for member in resolved.port(end).members:
+                need = ALIGN[member.layout.swizzle]
+                if (*end, member.name) in tensor_copies:
+                    need = max(need, COPY_ALIGN)
+                at = offsets.get(member.name, 0)
+                if channel.align % need or channel.stage_bytes % need or at % need:
+                    yield _misaligned(resolved, channel, member, need, at)
+                    break
+
+
+def _misaligned(
+    resolved: Resolved, channel: Channel, member: Member, need: int, at: int
+) -> Diagnostic:
+    connection = resolved.connection(channel)
+    have = math.gcd(channel.align, channel.stage_bytes, at)
+    why = f"swizzle {member.layout.swizzle}" if member.layout.swizzle else "a tensor copy"
+    return Diagnostic(
+        "PL0604",
+        f"tile `{member.name}` of `{connection.name}` starts at multiples of {have} bytes, "
+        f"{why} needs {need}",
+        labels((member.layout.span or member.span, f"{why}: {need} bytes"), (connection.span, "")),
+        expected=f"multiples of {need} bytes in every stage",
+        found=f"stages of {channel.stage_bytes} bytes at multiples of {channel.align}, "
+        f"the tile {at} bytes in",
+        at_run_time="the swizzle is a function of the address: elements land in wrong places",
+        helps=("give the tile a swizzle: its stages are then aligned to it",)
+        if not member.layout.swizzle
+        else ("make the bytes of the tiles before it a multiple of that",),
+        subject=connection.name,
+    )
+
+
+def buffers_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0604: a buffer that a tensor copy stores from starts where the copy's swizzle asks."""
+    for instance in resolved.program.instances:
+        contract = instance.variant.contract
+        buffers = {buffer.name: buffer for buffer in contract.buffers}
+        told: set[str] = set()
+        for role in contract.roles:
+            for op in operations(role.body):
+                buffer = buffers.get(op.target) if op.verb == "store" else None
+                if buffer is None or buffer.name in told:
+                    continue
+                tile = contract.port(op.source).tile
+                need = max(ALIGN[tile.swizzle], COPY_ALIGN) if tile else ALIGN[0]
+                piece = evaluate(buffer.bytes, {}) // buffer.stages
+                if tile:
+                    size = DTYPES[contract.port(op.source).members[0].dtype][0]
+                    piece = math.prod(evaluate(extent, {}) for extent in tile.box) * size
+                if buffer.align % need == 0 and piece % need == 0:
+                    continue
+                told.add(buffer.name)
+                have = math.gcd(buffer.align, piece)
+                aligned = buffer.align % need == 0
+                yield Diagnostic(
+                    "PL0604",
+                    f"buffer `{instance.name}.{buffer.name}` has pieces at multiples of {have} bytes, "
+                    f"not of {need}",
+                    labels(
+                        (buffer.span, f"align {buffer.align}"),
+                        (tile.span if tile else op.span, f"needs {need} bytes"),
+                    ),
+                    expected=f"multiples of {need} bytes",
+                    found=f"pieces of {piece} bytes" if aligned else f"align {buffer.align}",
+                    at_run_time="the copy stores other elements than were written there",
+                    helps=(
+                        (f"set `align: {need}` of buffer `{buffer.name}`",)
+                        if not aligned
+                        else (f"choose a box whose bytes are a multiple of {need}",)
+                    ),
+                    subject=f"{instance.name}.{buffer.name}",
+                )
+
+
+RULES = (
+    Rule(("PL0601",), layouts_agree),
+    Rule(("PL0604",), stages_aligned),
+    Rule(("PL0604",), buffers_aligned),
+)

@@ -1,0 +1,72 @@
+"""Do components that work on one number promise the same about it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.phrases import labels
+from pipelink_rules.check.registry import Rule
+from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.contract.flags import FLAG_DEFAULTS
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.program import Instance
+
+
+def promises_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL1102: what passes in registers is accumulated and treats NaN alike on both ends."""
+    for connection in resolved.program.connections:
+        if resolved.port(connection.producer).space != "registers":
+            continue
+        source = resolved.contracts[connection.producer[0]].numeric
+        sink = resolved.contracts[connection.consumer[0]].numeric
+        for clause in ("accumulate", "nan"):
+            given, taken = getattr(source, clause), getattr(sink, clause)
+            if not (source.span and sink.span and given and taken) or given == taken:
+                continue
+            yield Diagnostic(
+                "PL1102",
+                f"`{connection.name}` joins `{clause}: {given}` and `{clause}: {taken}`",
+                labels(
+                    (sink.span, f"{clause}: {taken}"),
+                    (source.span, f"{clause}: {given}"),
+                    (connection.span, ""),
+                ),
+                expected=given,
+                found=taken,
+                at_run_time="the result keeps what both promise, and no more",
+                helps=("join components that promise the same",),
+                subject=connection.name,
+            )
+            break
+
+
+def flags_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL1208: every object of one link is compiled with the same flags that change numbers."""
+    instances = resolved.program.instances
+    for flag, default in FLAG_DEFAULTS.items():
+        on: dict[bool, list[Instance]] = {True: [], False: []}
+        for instance in instances:
+            chosen = dict(item.split("=", 1) for item in instance.variant.flags if "=" in item)
+            value = chosen.get(flag)
+            on[default if value is None else value == "true"].append(instance)
+        if not on[True] or not on[False]:
+            continue
+        fewer, more = sorted((on[True], on[False]), key=len)
+        value, other = ("true", "false") if fewer is on[True] else ("false", "true")
+        names = ", ".join(f"`{item.name}`" for item in fewer)
+        yield Diagnostic(
+            "PL1208",
+            f"{names} compiled with {flag}={value}, the other components with {flag}={other}",
+            labels(
+                *((item.span, f"{item.label}: {flag}={value}") for item in fewer),
+                (more[0].span, f"{more[0].label}: {flag}={other}"),
+            ),
+            expected=f"one value of {flag} in the whole megakernel",
+            found=f"{flag}={value} in {len(fewer)} of {len(instances)} components",
+            at_run_time="the linker refuses the mix, or decides by the order of its inputs",
+            helps=(f"give all components the same `{flag}` in `copts`",),
+            subject=flag,
+        )
+
+
+RULES = (Rule(("PL1102",), promises_agree), Rule(("PL1208",), flags_agree))

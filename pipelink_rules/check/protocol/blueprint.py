@@ -1,0 +1,74 @@
+"""Who is who in the protocol of a program: parts, rings, and the clause behind every action."""
+
+from __future__ import annotations
+
+from pipelink_rules.check.protocol.loops import loop_fields
+from pipelink_rules.check.protocol.model import Origin
+from pipelink_rules.check.protocol.parts import Part, parts_of
+from pipelink_rules.model.contract import Contract, Op, Port
+from pipelink_rules.model.program import Channel, Program
+
+
+class TooLong(Exception):
+    """A role has too many operations per work item to be checked."""
+
+    def __init__(self, part: Part, origin: Origin):
+        super().__init__(part.name)
+        self.part, self.origin = part, origin
+
+
+class Blueprint:
+    """A program made ready to be composed; made once, whatever the stages and work items."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.contracts: dict[str, Contract] = {
+            item.name: item.variant.contract for item in program.instances
+        }
+        self.parts = parts_of(program)
+        self.channels: dict[tuple[str, str], Channel] = {
+            end: channel
+            for channel in program.channels
+            for end in (channel.producer, *channel.consumers)
+        }
+        self.channel_of: dict[str, Channel] = {}  # barrier or memory -> channel
+        for channel in program.channels:
+            for share in range(channel.shares):
+                memory, full, empty = ring_names(channel, share)
+                self.channel_of.update(dict.fromkeys((memory, full, empty), channel))
+        self.loops = loop_fields(program)  # work fields that decide how often something is done
+        self._origins: dict[tuple[str, str, int], Origin] = {}
+
+    def origin(self, instance: str, role: str, op: Op) -> Origin:
+        """The origin of an operation; one object per operation and instance."""
+        key = (instance, role, id(op))
+        if key not in self._origins:
+            self._origins[key] = Origin(instance, role, text_of(op), op.span, op.target)
+        return self._origins[key]
+
+    def moved(self, instance: str, port: Port, verb: str) -> Origin:
+        """The origin of one end of a hand-over, which the glue does."""
+        key = (instance, port.role, id(port))
+        if key not in self._origins:
+            text = f"{verb} {port.name}"
+            self._origins[key] = Origin(instance, port.role, text, port.span, port.name)
+        return self._origins[key]
+
+
+def ring_names(channel: Channel, share: int) -> tuple[str, str, str]:
+    """The memory, full and empty barriers of a ring, or of one share of a hand-over."""
+    name = f"{channel.name}#{share}" if channel.shares > 1 else channel.name
+    return name, f"{name}.full", f"{name}.empty"
+
+
+def text_of(op: Op) -> str:
+    """The operation as it is written in a contract."""
+    if op.verb == "copy":
+        return f"copy {op.source} -> {op.target}.{op.member}"
+    if op.verb == "store":
+        return f"store {op.target} -> {op.source}"
+    if op.verb == "await":
+        return f"await {op.target} {op.count}" + (" full" if op.full else "")
+    if op.verb == "release":
+        return f"release {op.target} lag {op.lag}"
+    return f"{op.verb} {op.target}".strip()

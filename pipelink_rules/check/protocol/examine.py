@@ -1,0 +1,58 @@
+"""Is a composition free of deadlock and races for every number of work items?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.protocol.clocks import Clocks
+from pipelink_rules.check.protocol.counts import miscounts
+from pipelink_rules.check.protocol.graph import Graph
+from pipelink_rules.check.protocol.groups import in_flight
+from pipelink_rules.check.protocol.liveness import order_of
+from pipelink_rules.check.protocol.model import MMA, STORE, Composition, Process
+from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.races import aliases, races, recycled
+
+
+def examine(composition: Composition) -> tuple[Problem, ...]:
+    """Every problem of a composition; order is judged only where the counts are right.
+
+    A periodic composition is judged for all numbers of periods; a finite one is one run.
+    """
+    problems = [] if composition.finite else list(miscounts(composition))
+    for process in composition.processes:
+        problems += _groups(process, composition.finite)
+    if any(problem.kind in ("arrivals", "threads") for problem in problems):
+        return tuple(problems)
+    graph = Graph(composition)
+    verdict = order_of(graph)
+    if verdict.cycle:
+        return (*problems, deadlock(graph, verdict.cycle))
+    clocks = Clocks(graph, verdict.order)
+    problems += aliases(graph, clocks)
+    problems += recycled(graph, clocks)
+    problems += races(graph, clocks)
+    return tuple(problems)
+
+
+def deadlock(graph: Graph, cycle: tuple[tuple[int, int, int], ...]) -> Problem:
+    """The cycle as a problem of the barriers it passes."""
+    targets = sorted(
+        {graph.event_of[node].target for node, _, _ in cycle if node in graph.event_of}
+    )
+    return Problem("deadlock", " ".join(targets), None, None, (sum(e[2] for e in cycle),), cycle)
+
+
+def _groups(process: Process, finite: bool) -> Iterator[Problem]:
+    touched, mma, store = in_flight(process.period, 1 if finite else 2)
+    for place, pending in touched:
+        action = process.period[place]
+        yield Problem("in flight", action.target, None, action, (pending,))
+    if not finite:
+        return
+    for kind, pending in ((MMA, mma), (STORE, store)):
+        if pending:
+            last = [action for action in process.period if action.kind == kind][-1]
+            yield Problem(
+                "in flight" if kind == MMA else "storing", last.target, last, None, (pending,)
+            )

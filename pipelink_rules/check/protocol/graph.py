@@ -1,0 +1,195 @@
+"""Which action happens before which?  Composition -> the periodic graph of its events.
+
+An edge (u, v, d) says that u in period t happens before v in period t + d.  Nodes are the actions
+of the processes, in a chain each, and the events nobody executes: a phase is complete, a copy has
+arrived, a named barrier has met.  A finite composition gives a graph whose distances are all 0.
+
+    load:  wait empty ──▶ expect ──▶ copy ──▶ (back to the start, d = 1)
+             ▲ d = stages    │         └──▶ arrived
+             │               ▼                │
+        empty complete    full complete ◀─────┘
+             ▲               │ d = 0
+    mma:  release ◀── await ◀── mma ◀── wait full
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol.groups import completions
+from pipelink_rules.check.protocol.model import (
+    ARRIVE,
+    COPY,
+    MEET,
+    MMA,
+    READ,
+    SIGNAL,
+    STORE,
+    WAIT,
+    WRITE,
+    Action,
+    Composition,
+)
+
+Position = tuple[int, int]  # process, actions since its period 0 began
+
+
+class Access(NamedTuple):
+    """A use of one item of a memory: from its start until one of `ends` is passed."""
+
+    node: int
+    process: int
+    position: int
+    action: Action
+    writes: bool
+    asynchronous: bool
+    period: int  # how many periods the item is ahead of the action
+    ends: tuple[Position, ...]  # any of them proves that it is over; () = never
+
+
+class Use(NamedTuple):
+    """A wait for, or an arrival on, an event of period 0; it runs in period -`ahead`."""
+
+    process: int
+    position: int
+    ahead: int
+    node: int
+
+
+class Event(NamedTuple):
+    """A node that no process executes."""
+
+    kind: str  # "complete", "arrived" or "met"
+    target: str
+    item: int  # in 0 .. items per period - 1
+
+
+class Graph:
+    """Nodes, edges, and where barriers and memories are used."""
+
+    def __init__(self, composition: Composition):
+        self.composition = composition
+        self.finite = composition.finite
+        self.lengths = [len(process.period) for process in composition.processes]
+        self.base: list[int] = []
+        self.actions: list[Action | None] = []
+        self.owner: list[int] = []  # process of a node, -1 for an event
+        self.position: list[int] = []
+        self.before: list[list[tuple[int, int]]] = []  # node -> (earlier node, distance)
+        self.events: dict[Event, int] = {}
+        self.event_of: dict[int, Event] = {}
+        # all by (target, item of period 0)
+        self.waits: dict[tuple[str, int], list[Use]] = defaultdict(list)
+        self.arrivals: dict[tuple[str, int], list[Use]] = defaultdict(list)
+        self.copies: dict[tuple[str, int], list[int]] = defaultdict(list)  # on that barrier phase
+        self.accesses: dict[tuple[str, int], list[Access]] = defaultdict(list)
+        self._chains()
+        for index in range(len(composition.processes)):
+            self._synchronise(index)
+        for index in range(len(composition.processes)):
+            self._access(index)
+
+    def split(self, item: int, items: int) -> tuple[int, int]:
+        """An item as (item of period 0, periods ahead)."""
+        if self.finite:
+            return item, 0
+        return item % items, item // items
+
+    def label(self, node: int) -> str:
+        """The node in words."""
+        action = self.actions[node]
+        if action is not None:
+            return f"{action.origin.owner}: {action.origin.text}"
+        event = self.event_of[node]
+        return f"{event.target} {event.kind}"
+
+    def _node(self, action: Action | None, owner: int, position: int) -> int:
+        self.actions.append(action)
+        self.owner.append(owner)
+        self.position.append(position)
+        self.before.append([])
+        return len(self.actions) - 1
+
+    def _chains(self) -> None:
+        for index, process in enumerate(self.composition.processes):
+            first = len(self.actions)
+            self.base.append(first)
+            for position, action in enumerate(process.period):
+                node = self._node(action, index, position)
+                if position:
+                    self.before[node].append((node - 1, 0))
+            if process.period and not self.finite:
+                self.before[first].append((len(self.actions) - 1, 1))
+
+    def _event(self, kind: str, target: str, item: int) -> int:
+        event = Event(kind, target, item)
+        node = self.events.get(event)
+        if node is None:
+            node = self.events[event] = self._node(None, -1, 0)
+            self.event_of[node] = event
+        return node
+
+    def _synchronise(self, index: int) -> None:
+        composition, base = self.composition, self.base[index]
+        for position, action in enumerate(composition.processes[index].period):
+            node, kind = base + position, action.kind
+            if kind in (WAIT, ARRIVE):
+                items = composition.barriers[action.target].items
+            elif kind == COPY:
+                items = composition.barriers[action.barrier].items
+            elif kind in (SIGNAL, MEET):
+                items = composition.named[action.target].generations
+            else:
+                continue
+            if self.finite and action.item < 0:
+                self.waits[action.target, action.item].append(Use(index, position, 0, node))
+                continue
+            target = action.barrier if kind == COPY else action.target
+            item, ahead = self.split(action.item, items)
+            event = self._event("met" if kind in (SIGNAL, MEET) else "complete", target, item)
+            use = Use(index, position, ahead, node)
+            if kind in (WAIT, MEET):
+                self.before[node].append((event, -ahead))
+                self.waits[target, item].append(use)
+            elif kind in (ARRIVE, SIGNAL):
+                self.before[event].append((node, ahead))
+                self.arrivals[target, item].append(use)
+            else:
+                arrived = self._node(None, -1, 0)
+                self.event_of[arrived] = Event("arrived", action.target, item)
+                self.before[arrived].append((node, 0))
+                self.before[event].append((arrived, ahead))
+                self.copies[target, item].append(arrived)
+
+    def _access(self, index: int) -> None:
+        composition, base = self.composition, self.base[index]
+        actions = composition.processes[index].period
+        done = completions(actions, self.finite)
+        for position, action in enumerate(actions):
+            kind = action.kind
+            if kind not in (COPY, READ, WRITE, MMA, STORE):
+                continue
+            item, ahead = self.split(action.item, composition.memories[action.target].items)
+            ends: tuple[Position, ...] = ((index, position),)
+            if kind == COPY:
+                phase, later = self.split(action.item, composition.barriers[action.barrier].items)
+                ends = tuple(
+                    (use.process, use.position + (later - use.ahead) * self.lengths[use.process])
+                    for use in self.waits[action.barrier, phase]
+                )
+            elif kind in (MMA, STORE):
+                end = done.get(position)
+                ends = () if end is None else ((index, end),)
+            self.accesses[action.target, item].append(
+                Access(
+                    base + position,
+                    index,
+                    position,
+                    action,
+                    kind in (COPY, WRITE),
+                    kind in (COPY, MMA, STORE),
+                    ahead,
+                    ends,
+                )
+            )

@@ -1,0 +1,139 @@
+"""What do the roles of a program do to its barriers and its shared memory, and in which order?
+
+A composition is a program reduced to its protocol for given stage counts and given work items.
+Every process (a role, or a representative part of one) repeats its `period` for ever; period t
+shifts the items of an object that moves P items per period by P * t.  Item i of an object with S
+stages lives in stage i mod S; an mbarrier completes it in phase i div S.
+
+    producer   WAIT empty i-S   ARRIVE full i   COPY ring i
+    consumer   WAIT full i      MMA ring i      AWAIT mma 1   ARRIVE empty i-1
+
+Items below 0 do not exist: waiting for one returns at once, as on a fresh mbarrier (PTX ISA,
+mbarrier.test_wait: the phase before the first counts as complete).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pipelink_rules.model.source import Span
+
+# target is a barrier
+WAIT = "wait"  # until phase `item` is complete
+ARRIVE = "arrive"  # `amount` arrivals on phase `item`; announces `bytes`
+# target is a memory
+COPY = "copy"  # asynchronous write of `item`; completes `bytes` on `barrier`
+READ = "read"  # generic proxy
+WRITE = "write"
+MMA = "mma"  # one committed wgmma group reads `item` (asynchronous proxy)
+STORE = "store"  # one committed bulk store group reads it (asynchronous proxy)
+# target is "mma" or "store"
+AWAIT = "await"  # until at most `amount` groups of that kind are pending
+FENCE = "fence"  # between the generic and the asynchronous proxy
+# target is a named barrier
+SIGNAL = "signal"  # `amount` threads arrive at generation `item`
+MEET = "meet"  # wait for it
+# target is a register port
+TOUCH = "touch"  # its accumulators are used while at most `amount` wgmma groups may be pending
+
+UNKNOWN = -1  # bytes of a copy whose size is a value of the work item
+
+
+class Origin(NamedTuple):
+    """The clause of a contract that an action comes from."""
+
+    instance: str = ""
+    role: str = ""
+    text: str = ""  # "release ab lag 1"
+    span: Span | None = None
+    name: str = ""  # port, buffer or named barrier of the component
+
+    @property
+    def owner(self) -> str:
+        """`mma.mma`: instance and role."""
+        return f"{self.instance}.{self.role}"
+
+
+class Action(NamedTuple):
+    """One step of a process; the constants above say what the fields mean for each kind."""
+
+    kind: str
+    target: str = ""
+    item: int = 0
+    amount: int = 1
+    bytes: int = 0
+    barrier: str = ""
+    origin: Origin = Origin()
+
+
+class Process(NamedTuple):
+    """Warps that act as one: a role, one of its warpgroups, or one of two representatives."""
+
+    name: str
+    period: tuple[Action, ...]
+    prologue: tuple[Action, ...] = ()
+    epilogue: tuple[Action, ...] = ()
+
+
+class Barrier(NamedTuple):
+    """An array of mbarriers, one per stage."""
+
+    stages: int
+    arrivals: int  # that complete a phase
+    items: int  # per period
+
+
+class Memory(NamedTuple):
+    """An array of equal pieces of shared memory, used in turn."""
+
+    stages: int
+    items: int  # per period
+
+
+class Named(NamedTuple):
+    """A hardware named barrier."""
+
+    threads: int
+    generations: int  # per period
+
+
+@dataclass(frozen=True)
+class Composition:
+    """All processes and objects.  `finite`: the periods run once and items are absolute."""
+
+    barriers: dict[str, Barrier]
+    memories: dict[str, Memory]
+    named: dict[str, Named]
+    processes: tuple[Process, ...]
+    finite: bool = False
+
+    def per_period(self, action: Action) -> int:
+        """Items (or generations) per period of what the action is about."""
+        if action.kind in (WAIT, ARRIVE):
+            return self.barriers[action.target].items
+        if action.kind in (COPY, READ, WRITE, MMA, STORE):
+            return self.memories[action.target].items
+        if action.kind in (SIGNAL, MEET):
+            return self.named[action.target].generations
+        return 0
+
+
+def unroll(composition: Composition, periods: int) -> Composition:
+    """The run of `periods` periods with prologue and epilogue; items become absolute."""
+    processes = []
+    for process in composition.processes:
+        actions = list(process.prologue)
+        steps = [composition.per_period(action) for action in process.period]
+        for period in range(periods):
+            actions += [
+                action._replace(item=action.item + step * period) if step else action
+                for action, step in zip(process.period, steps, strict=True)
+            ]
+        for action in process.epilogue:
+            step = composition.per_period(action)
+            actions.append(action._replace(item=action.item + step * (periods - 1)))
+        processes.append(Process(process.name, tuple(actions)))
+    return Composition(
+        composition.barriers, composition.memories, composition.named, tuple(processes), True
+    )

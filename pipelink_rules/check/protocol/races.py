@@ -1,0 +1,133 @@
+"""Which accesses of one stage are not kept in the order of its items?  Clocks -> problems.
+
+Required order, per memory with S stages: every write of item i ends before a read of item i
+starts, and every access of item i ends before a write of item i + S starts.  All other orders
+follow, because every item is written.  Being ordered is not enough: it must be this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.protocol.clocks import Clocks
+from pipelink_rules.check.protocol.graph import Access, Graph, Use
+from pipelink_rules.check.protocol.model import MMA, STORE
+from pipelink_rules.check.protocol.problem import Problem
+
+
+def races(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+    """The first broken order of every pair of actions."""
+    told: set[tuple[int, int]] = set()
+    for (target, item), accesses in graph.accesses.items():
+        stages, items = graph.composition.memories[target][:2]
+        reuse, ahead = graph.split(item + stages, items)
+        same = [access for access in accesses if not access.writes]
+        later = [access for access in graph.accesses.get((target, reuse), ()) if access.writes]
+        for first in accesses:
+            pairs = [(second, 0, 0) for second in same] if first.writes else []
+            pairs += [(second, ahead, stages) for second in later]
+            for second, periods, distance in pairs:
+                key = (id(first.action.origin), id(second.action.origin))
+                if key in told:
+                    continue
+                apart = first.period + periods - second.period
+                problem = _broken(clocks, first, second, apart, distance)
+                if problem:
+                    told.add(key)
+                    yield Problem(problem, target, first.action, second.action, (distance,))
+
+
+def _broken(clocks: Clocks, first: Access, second: Access, apart: int, distance: int) -> str:
+    """The kind of problem, or "".  `apart`: periods from the first access to the second."""
+    row = clocks.rows[second.node]
+    fenced = second.asynchronous and not first.asynchronous
+    if clocks.passed(row, first.ends, apart, fenced):
+        return ""
+    if fenced and clocks.passed(row, first.ends, apart, False):
+        return "unfenced"
+    started = ((first.process, first.position),)
+    if first.action.kind in (MMA, STORE) and clocks.passed(row, started, apart, False):
+        return "in flight" if first.action.kind == MMA else "storing"
+    if clocks.passed(clocks.rows[first.node], second.ends, -apart, False):
+        return "stale"
+    return "unordered"
+
+
+def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+    """Waits whose parity may be read one phase too early or too late.
+
+    A wait by parity tells only the current phase from the one before it (PTX ISA,
+    mbarrier.test_wait), so phase p - 1 must be complete when the wait for p begins, and phase
+    p + 1 must not complete while it lasts.
+    """
+    told: set[tuple[str, str]] = set()
+    for (target, item), waits in list(graph.waits.items()):
+        barrier = graph.composition.barriers.get(target)
+        if barrier is None:
+            continue
+        for use in waits:
+            action = graph.actions[use.node]
+            assert action is not None
+            key = (target, action.origin.owner)
+            if key in told:
+                continue
+            if _lapped(
+                graph, clocks, use, graph.split(item + barrier.stages, barrier.items), target
+            ):
+                told.add(key)
+                yield Problem("alias", target, action, None, (1,))
+            elif _early(
+                graph, clocks, use, graph.split(item - barrier.stages, barrier.items), target
+            ):
+                told.add(key)
+                yield Problem("alias", target, action, None, (-1,))
+
+
+def _lapped(
+    graph: Graph, clocks: Clocks, use: Use, following: tuple[int, int], target: str
+) -> bool:
+    """Whether the next phase of the stage can complete while this wait still polls."""
+    arrivals = graph.arrivals.get((target, following[0]), ())
+    waiting = ((use.process, use.position),)
+    return bool(arrivals) and not any(
+        clocks.passed(
+            clocks.rows[arrival.node], waiting, following[1] - arrival.ahead + use.ahead, False
+        )
+        for arrival in arrivals
+    )
+
+
+def _early(graph: Graph, clocks: Clocks, use: Use, previous: tuple[int, int], target: str) -> bool:
+    """Whether the phase before of the stage may be incomplete when this wait begins."""
+    if graph.finite and previous[0] < 0:
+        return False
+    row = clocks.before_start(use.node)
+    phase = (target, previous[0])
+
+    def over(other: Use) -> bool:
+        end = ((other.process, other.position),)
+        return clocks.passed(row, end, other.ahead - previous[1] - use.ahead, False)
+
+    if any(over(other) for other in graph.waits.get(phase, ())):
+        return False
+    arrivals = graph.arrivals.get(phase, ())
+    return not arrivals or phase in graph.copies or not all(over(other) for other in arrivals)
+
+
+def recycled(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+    """Named barriers where someone can arrive for the next generation before this one has met."""
+    told: set[str] = set()
+    for (target, item), arrivals in list(graph.arrivals.items()):
+        named = graph.composition.named.get(target)
+        if named is None:
+            continue
+        following, ahead = graph.split(item + 1, named.generations)
+        for arrival in arrivals:
+            place = ((arrival.process, arrival.position),)
+            for later in graph.arrivals.get((target, following), ()):
+                periods = ahead - later.ahead + arrival.ahead
+                row = clocks.rows[later.node]
+                if target not in told and not clocks.passed(row, place, periods, False):
+                    told.add(target)
+                    first, second = graph.actions[arrival.node], graph.actions[later.node]
+                    yield Problem("recycle", target, first, second)

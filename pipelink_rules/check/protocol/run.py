@@ -1,0 +1,297 @@
+"""What does one part of a program do in a period of given work items?  -> Process.
+
+The operations of a role are run symbolically: a cursor per end of a ring, the stage of every
+buffer.  Cursors run on from work item to work item, as in the kernel, and so do the stages of a
+buffer.  An entry keeps nothing between its calls but the cursors of its rings, though: a role
+without a ring cannot know which stage came last, so it begins every call with the first one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from pipelink_rules.check.protocol.blueprint import Blueprint, TooLong, ring_names
+from pipelink_rules.check.protocol.model import (
+    ARRIVE,
+    AWAIT,
+    COPY,
+    FENCE,
+    MEET,
+    MMA,
+    READ,
+    SIGNAL,
+    STORE,
+    TOUCH,
+    UNKNOWN,
+    WAIT,
+    WRITE,
+    Action,
+    Origin,
+    Process,
+)
+from pipelink_rules.check.protocol.parts import WARPGROUP, Part
+from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.model.contract import DTYPES, Op, Port, Repeat, Role
+from pipelink_rules.model.program import HANDOVER
+
+Work = Mapping[str, int]  # the fields of one work item
+RingEnd = tuple[str, tuple[str, str]]  # memory, (instance, port)
+MOST_ACTIONS = 20_000  # of one process and period
+WARP = 32  # threads
+
+
+class Cursor:
+    """One end of a ring: the next item, and the items of the current call of the entry."""
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.start = 0  # first item of this call
+
+    @property
+    def current(self) -> int | None:
+        """The item last acquired or waited for in this call."""
+        return self.next - 1 if self.next > self.start else None
+
+
+class Run:
+    """Runs the operations of one part and writes down what they do."""
+
+    def __init__(self, blueprint: Blueprint, part: Part, stages: Mapping[str, int]):
+        self.blueprint, self.part, self.stages = blueprint, part, stages
+        self.actions: list[Action] = []
+        self.cursors: dict[RingEnd, Cursor] = {}
+        self.written: dict[str, int] = {}  # memory of a buffer -> items
+        self.turn: dict[str, int] = {}
+        self.turns: dict[str, int] = {}  # named barrier -> generations per period
+        self.threads: dict[str, int] = {}
+        self.moves: dict[RingEnd, int] = {}  # items per period
+        self.first: dict[RingEnd | str, Origin] = {}  # first use of a ring end or named barrier
+        self.problems: list[Problem] = []
+        self.pieces: dict[str, int] = {}  # the same -> stages
+        self.at: dict[str, int] = {}  # piece of a buffer -> writes in this call
+        self.call = 0
+        self.work: Work = {}
+
+    def process(self, work: Sequence[Work]) -> Process:
+        """The process of this part for a period of these work items."""
+        prologue = self._once("prologue")
+        begun = {name: cursor.next for name, cursor in self.cursors.items()}
+        turned = dict(self.turn)
+        for item in work:
+            self.work = item
+            for call in range(self.part.role.calls):
+                self.call = call
+                for instance, name in self.part.role.members:
+                    self._member(instance, self.blueprint.contracts[instance].role(name))
+        period = tuple(self.actions)
+        self.moves = {n: c.next - begun.get(n, 0) for n, c in self.cursors.items()}
+        self.turns = {name: turn - turned.get(name, 0) for name, turn in self.turn.items()}
+        self.actions = []
+        return Process(self.part.name, period, prologue, self._once("epilogue"))
+
+    def _once(self, clause: str) -> tuple[Action, ...]:
+        self.actions = []
+        for instance, name in self.part.role.members:
+            role = self.blueprint.contracts[instance].role(name)
+            self._begin(instance, role)
+            self._body(instance, role, role.prologue if clause == "prologue" else role.epilogue)
+        return tuple(self.actions)
+
+    def _begin(self, instance: str, role: Role) -> None:
+        self.at = {}
+        for port in self.blueprint.contracts[instance].ports:
+            if port.role == role.name and (instance, port.name) in self.blueprint.channels:
+                end = (self._ring(instance, port.name)[0], (instance, port.name))
+                if end in self.cursors:
+                    self.cursors[end].start = self.cursors[end].next
+
+    def _member(self, instance: str, role: Role) -> None:
+        self._begin(instance, role)
+        ports = self.blueprint.contracts[instance].ports
+        for port in ports:
+            if port.role == role.name and port.direction == "in":
+                self._move(instance, port)
+        self._body(instance, role, role.body)
+        for port in ports:
+            if port.role == role.name and port.direction == "out":
+                self._move(instance, port)
+
+    def _body(self, instance: str, role: Role, body: Sequence[Op | Repeat]) -> None:
+        for item in body:
+            if isinstance(item, Repeat):
+                for _ in range(self._count(item)):
+                    self._body(instance, role, item.body)
+            else:
+                origin = self.blueprint.origin(instance, role.name, item)
+                if len(self.actions) > MOST_ACTIONS:
+                    raise TooLong(self.part, origin)
+                self._op(instance, role, item, origin)
+
+    def _count(self, repeat: Repeat) -> int:
+        literal = repeat.count.literal
+        return literal if literal is not None else evaluate(repeat.count, self.work)
+
+    # -- ends of rings -----------------------------------------------------------------------
+    def _ring(self, instance: str, port: str) -> tuple[str, str, str]:
+        channel = self.blueprint.channels[instance, port]
+        share = 0
+        if channel.kind == HANDOVER and channel.shares > 1:
+            share = self.call * (self.part.role.warps // WARPGROUP) + self.part.group
+        return ring_names(channel, share)
+
+    def _step(self, memory: str, instance: str, origin: Origin) -> int:
+        """Moves a cursor on; returns the item it now stands on."""
+        end = (memory, (instance, origin.name))
+        cursor = self.cursors.get(end)
+        if cursor is None:
+            cursor = self.cursors[end] = Cursor()
+            self.first[end] = origin
+        cursor.next += 1
+        return cursor.next - 1
+
+    def _move(self, instance: str, port: Port) -> None:
+        """A hand-over, as the glue does it: take before the entry, give after it."""
+        channel = self.blueprint.channels.get((instance, port.name))
+        if channel is None or channel.kind != HANDOVER:
+            return
+        memory, full, empty = self._ring(instance, port.name)
+        gives = port.direction == "out"
+        origin = self.blueprint.moved(instance, port, "hand over" if gives else "take")
+        item = self._step(memory, instance, origin)
+        count = self.part.warps
+        if gives:
+            stages = self.stages[channel.name]
+            self._add(TOUCH, port.name, amount=0, origin=origin)
+            self._add(WAIT, empty, item - stages, origin=origin)
+            self._add(WRITE, memory, item, origin=origin)
+            self._add(ARRIVE, full, item, count, origin=origin)
+        else:
+            self._add(WAIT, full, item, origin=origin)
+            self._add(READ, memory, item, origin=origin)
+            self._add(ARRIVE, empty, item, count, origin=origin)
+
+    def _add(
+        self,
+        kind: str,
+        target: str = "",
+        item: int = 0,
+        amount: int = 1,
+        bytes: int = 0,
+        barrier: str = "",
+        *,
+        origin: Origin,
+    ) -> None:
+        self.actions.append(Action(kind, target, item, amount, bytes, barrier, origin))
+
+    # -- operations --------------------------------------------------------------------------
+    def _op(self, instance: str, role: Role, op: Op, origin: Origin) -> None:
+        verb = op.verb
+        if verb == "await":
+            self._add(AWAIT, op.target, amount=op.count, origin=origin)
+        elif verb == "fence":
+            self._add(FENCE, origin=origin)
+        elif verb in ("sync", "arrive"):
+            self._named(instance, op, origin)
+        elif (instance, op.target) in self.blueprint.channels:
+            if self.blueprint.channels[instance, op.target].kind == HANDOVER:
+                self._registers(instance, op, origin)
+            else:
+                self._ring_op(instance, op, origin)
+        elif any(buffer.name == op.target for buffer in self.blueprint.contracts[instance].buffers):
+            self._buffer_op(instance, role, op, origin)
+        else:
+            self._registers(instance, op, origin)
+
+    def _ring_op(self, instance: str, op: Op, origin: Origin) -> None:
+        memory, full, empty = self._ring(instance, op.target)
+        channel = self.blueprint.channels[instance, op.target]
+        verb = op.verb
+        if verb == "acquire":
+            item = self._step(memory, instance, origin)
+            self._add(WAIT, empty, item - self.stages[channel.name], origin=origin)
+            return
+        if verb == "wait":
+            self._add(WAIT, full, self._step(memory, instance, origin), origin=origin)
+            return
+        cursor = self.cursors.get((memory, (instance, op.target)))
+        item_now = cursor.current if cursor else None
+        if verb == "release":
+            if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
+                self._add(ARRIVE, empty, item_now - op.lag, self.part.warps, origin=origin)
+        elif item_now is None:
+            action = Action(verb, memory, origin=origin)
+            self.problems.append(Problem("not held", memory, action))
+        elif verb in ("commit", "expect"):
+            size = self._announced(instance, op.target) if verb == "expect" else 0
+            self._add(ARRIVE, full, item_now, self.part.warps, size, origin=origin)
+        elif verb == "copy":
+            size = self._copied(instance, op)
+            self._add(COPY, memory, item_now, 1, size, full, origin=origin)
+        else:
+            kind = {"write": WRITE, "read": READ, "mma": MMA, "store": STORE}[verb]
+            self._add(kind, memory, item_now, origin=origin)
+
+    def _announced(self, instance: str, name: str) -> int:
+        port = self.blueprint.contracts[instance].port(name)
+        if port.tx_bytes is None:
+            return 0
+        literal = port.tx_bytes.literal
+        size = literal if literal is not None else evaluate(port.tx_bytes, self.work)
+        return size * self.part.warps
+
+    def _copied(self, instance: str, op: Op) -> int:
+        """Bytes of one tensor copy; a bulk copy brings what was announced."""
+        contract = self.blueprint.contracts[instance]
+        source, ring = contract.port(op.source), contract.port(op.target)
+        if ring.tx_bytes is None:
+            return 0
+        if source.tile is None:
+            return UNKNOWN
+        box = math.prod(evaluate(extent, {}) for extent in source.tile.box)
+        return box * DTYPES[source.members[0].dtype][0] * self.part.warps
+
+    def _buffer_op(self, instance: str, role: Role, op: Op, origin: Origin) -> None:
+        contract = self.blueprint.contracts[instance]
+        buffer = next(buffer for buffer in contract.buffers if buffer.name == op.target)
+        name = f"{instance}.{buffer.name}"
+        if role.split != "role":  # every share of the work has its own piece
+            name += f" call {self.call}" if self.part.role.calls > 1 else ""
+            name += f" warpgroup {self.part.group}" if self.part.group else ""
+        stages = buffer.stages
+        if not self._counts_on(instance, role):
+            if op.verb == "write":
+                self.at[name] = self.at.get(name, 0) + 1
+            name = f"{name}[{max(self.at.get(name, 0) - 1, 0) % stages}]"
+            stages = 1
+        self.written.setdefault(name, 0)
+        self.pieces[name] = stages
+        if op.verb == "write":
+            self.written[name] += 1
+        kind = {"write": WRITE, "read": READ, "store": STORE}[op.verb]
+        self._add(kind, name, self.written[name] - 1, origin=origin)
+
+    def _counts_on(self, instance: str, role: Role) -> bool:
+        """Whether the role can know from call to call which stage of a buffer comes next."""
+        ports = self.blueprint.contracts[instance].ports
+        return any(port.role == role.name and port.space == "ring" for port in ports)
+
+    def _registers(self, instance: str, op: Op, origin: Origin) -> None:
+        port = self.blueprint.contracts[instance].port(op.target)
+        if port.space == "registers":
+            allowed = port.pending if op.verb == "write" else 0
+            self._add(TOUCH, port.name, amount=allowed, origin=origin)
+
+    def _named(self, instance: str, op: Op, origin: Origin) -> None:
+        name = f"{instance}.{op.target}"
+        if name not in self.turn:
+            barriers = self.blueprint.contracts[instance].named_barriers
+            count = next(barrier.count for barrier in barriers if barrier.name == op.target)
+            self.threads[name] = evaluate(count, {})
+            self.first[name] = origin
+        turn = self.turn.get(name, 0)
+        self.turn[name] = turn + 1
+        self._add(SIGNAL, name, turn, WARP * self.part.warps, origin=origin)
+        if op.verb == "sync":
+            self._add(MEET, name, turn, origin=origin)

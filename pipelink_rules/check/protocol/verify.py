@@ -1,0 +1,69 @@
+"""Which problems does the protocol of a program have, for all stages and work items it may get?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.model import Composition, unroll
+from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.trips import (
+    Item,
+    Stages,
+    looping,
+    ranges,
+    sequences,
+    stage_choices,
+)
+
+
+class Found(NamedTuple):
+    """A problem, and where it was met first."""
+
+    problem: Problem
+    composition: Composition
+    stages: Stages
+    work: list[Item]
+
+
+def find_problems(blueprint: Blueprint, stages: Mapping[str, int] | None = None) -> list[Found]:
+    """Every kind of problem once per target and pair of clauses, the smallest case first.
+
+    `stages`: judge only these counts (a placement's); without it all that a placement may choose.
+    Raises TooLong.
+    """
+    program = blueprint.program
+    choices = stage_choices(program) if stages is None else [dict(stages)]
+    fields, loops = ranges(program), looping(program)
+    found: dict[tuple[object, ...], Found] = {}
+    for number, choice in enumerate(choices):
+        counts = {choice[name] for name in loops}
+        for work in sequences(fields, counts, short=number > 1):
+            composition, problems = compose(blueprint, choice, work)
+            problems = problems or list(examine(composition))
+            if (not number and len(work) != 1) or not fields:
+                problems += _whole_runs(composition, problems)
+            for problem in problems:
+                found.setdefault(_key(problem), Found(problem, composition, choice, work))
+    return list(found.values())
+
+
+def _whole_runs(composition: Composition, known: list[Problem]) -> list[Problem]:
+    """Runs of no and of a few periods, with all that happens before and after them."""
+    if known:
+        return []
+    return [problem for periods in (0, 3) for problem in examine(unroll(composition, periods))]
+
+
+def _key(problem: Problem) -> tuple[object, ...]:
+    clauses = [action.origin if action else None for action in (problem.first, problem.second)]
+    return problem.kind, problem.target, *clauses
+
+
+def live_with(blueprint: Blueprint, stages: Mapping[str, int], work: list[Item]) -> bool:
+    """Whether these stage counts run without a deadlock."""
+    composition, problems = compose(blueprint, stages, work)
+    return not problems and all(problem.kind != "deadlock" for problem in examine(composition))

@@ -1,0 +1,48 @@
+"""Are the warps of a role converged as its operations ask?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.phrases import labels
+from pipelink_rules.check.registry import Rule
+from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.contract import Op, Role
+
+# No warp is asked to be whole for these.
+_OF_A_THREAD = ("read", "write")
+
+
+def converged(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0707: wgmma runs in converged warpgroups, runtime operations in converged warps."""
+    for instance in resolved.program.instances:
+        for role in instance.variant.contract.roles:
+            if role.schedule:
+                continue
+            ops = list(operations((*role.prologue, *role.body, *role.epilogue)))
+            groups = [op for op in ops if op.verb == "mma"]
+            calls = [op for op in ops if op.verb not in _OF_A_THREAD]
+            if groups and role.converged not in ("warpgroup", "role"):
+                yield _apart(instance.name, role, groups[0], "warpgroup", "wgmma")
+            elif calls and role.converged == "thread":
+                yield _apart(instance.name, role, calls[0], "warp", "the runtime")
+
+
+def _apart(instance: str, role: Role, op: Op, need: str, who: str) -> Diagnostic:
+    return Diagnostic(
+        "PL0707",
+        f"role `{instance}.{role.name}` converges per {role.converged}, {who} needs a {need}",
+        labels(
+            (role.where("converged"), f"converged: {role.converged}"),
+            (op.span, f"called by a whole, converged {need}"),
+        ),
+        expected=f"converged: {need}",
+        found=f"converged: {role.converged}",
+        at_run_time="threads that take part alone hang, or act in the place of others",
+        helps=(f"call it with all threads of the {need} and set `converged: {need}`",),
+        subject=f"{instance}.{role.name}",
+    )
+
+
+RULES = (Rule(("PL0707",), converged),)

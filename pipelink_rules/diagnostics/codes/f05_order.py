@@ -1,0 +1,53 @@
+"""PL05xx: order of accesses, proxies, groups in flight."""
+
+from __future__ import annotations
+
+from pipelink_rules.diagnostics.code import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "PL0501",
+        "unordered-access",
+        "Two accesses of one piece of shared memory in no order are a race.",
+        "PTX ISA, memory consistency model: causality order",
+        "check",
+    ),
+    Code(
+        "PL0502",
+        "missing-proxy-fence",
+        "A generic and an asynchronous access are not ordered by barriers alone.",
+        "PTX ISA, memory consistency model, proxies; async proxy: a fence.proxy.async lies between"
+        " them",
+        "check",
+    ),
+    Code(
+        "PL0503",
+        "stale-access",
+        "An access that comes before the data it needs always uses those of another item.",
+        "contract language: every item is written, then read, then its stage is written again",
+        "check",
+    ),
+    Code(
+        "PL0504",
+        "wgmma-in-flight",
+        "wgmma reads shared memory and writes registers until its group has been waited for.",
+        "PTX ISA, wgmma.wait_group: at most N of the latest groups are pending",
+        "check",
+    ),
+    Code(
+        "PL0505",
+        "store-in-flight",
+        "A bulk store reads shared memory until its group has been waited for.",
+        "PTX ISA, cp.async.bulk.wait_group.read: the sources of all but the latest N groups were "
+        "read",
+        "check",
+    ),
+    Code(
+        "PL0507",
+        "tensor-order",
+        "Nothing in one kernel orders the work items of different CTAs.",
+        "PTX ISA, memory consistency model: causality order between CTAs needs a release and an "
+        "acquire",
+        "check",
+    ),
+)

@@ -1,0 +1,221 @@
+"""Small compositions, right and wrong, for the comparison of the graph with its oracle."""
+
+from __future__ import annotations
+
+import random
+
+from pipelink_rules.check.protocol.model import (
+    ARRIVE,
+    AWAIT,
+    COPY,
+    FENCE,
+    MEET,
+    MMA,
+    READ,
+    SIGNAL,
+    STORE,
+    WAIT,
+    WRITE,
+    Action,
+    Barrier,
+    Composition,
+    Memory,
+    Named,
+    Origin,
+    Process,
+)
+
+
+def act(
+    kind: str, target: str = "", item: int = 0, count: int = 1, bytes: int = 0, barrier: str = ""
+) -> Action:
+    """An action with an origin of its own, so that problems are told apart."""
+    return Action(kind, target, item, count, bytes, barrier, Origin("", "", f"{kind} {target}"))
+
+
+def gemm(
+    stages: int = 4,
+    trip: int = 3,
+    lag: int = 1,
+    depth: int = 1,
+    empty: int = 8,
+    arrive: int = 8,
+    announce: int = 64,
+    flush: bool = True,
+    empty_shift: int = 0,
+    full_shift: int = 0,
+) -> Composition:
+    """load -> mma over a ring; one work item has `trip` items.  Shifts make a wrong parity."""
+    load, mma = [], []
+    for x in range(trip):
+        load += [
+            act(WAIT, "empty", x - stages + empty_shift),
+            act(ARRIVE, "full", x, 1, announce),
+            act(COPY, "ab", x, 1, 64, "full"),
+        ]
+        mma += [act(WAIT, "full", x + full_shift), act(MMA, "ab", x), act(AWAIT, "mma", 0, depth)]
+        if x >= lag:
+            mma.append(act(ARRIVE, "empty", x - lag, arrive))
+    if flush:
+        mma.append(act(AWAIT, "mma", 0, 0))
+        mma += [act(ARRIVE, "empty", x, arrive) for x in range(max(trip - lag, 0), trip)]
+    return Composition(
+        {"full": Barrier(stages, 1, trip), "empty": Barrier(stages, empty, trip)},
+        {"ab": Memory(stages, trip)},
+        {},
+        (Process("load", tuple(load)), Process("mma", tuple(mma))),
+    )
+
+
+def epilogue(fence: bool = True, drained: bool = True) -> Composition:
+    """One role writes C, another stores it; two named barriers order them."""
+    write = [_meet("free", 0, 128), act(WRITE, "C", 0)]
+    write += ([act(FENCE)] if fence else []) + [_meet("full", 0, 128)]
+    store = [_meet("free", 0, 32), _meet("full", 0, 32), [act(STORE, "C", 0)]]
+    store.append([act(AWAIT, "store", 0, 0 if drained else 1)])
+    flat = lambda parts: tuple(
+        a for part in parts for a in (part if isinstance(part, list) else [part])
+    )
+    named = {"free": Named(160, 1), "full": Named(160, 1)}
+    return Composition(
+        {},
+        {"C": Memory(1, 1)},
+        named,
+        (Process("write", flat(write)), Process("store", flat(store))),
+    )
+
+
+def _meet(name: str, item: int, threads: int) -> list[Action]:
+    return [act(SIGNAL, name, item, threads), act(MEET, name, item)]
+
+
+def ping_pong(first: bool = True) -> Composition:
+    """Two warpgroups that take turns on the tensor core; `first`: the prologue gives a turn."""
+
+    def warpgroup(mine: str, other: str, ahead: int) -> tuple[Action, ...]:
+        return (
+            *_meet(mine, 0, 128),
+            act(WAIT, "full", 0),
+            act(MMA, "KV", 0),
+            act(SIGNAL, other, ahead, 128),
+            act(AWAIT, "mma", 0, 0),
+            act(ARRIVE, "empty", 0),
+        )
+
+    load = (
+        act(WAIT, "empty", -2),
+        act(ARRIVE, "full", 0, 1, 64),
+        act(COPY, "KV", 0, 1, 64, "full"),
+    )
+    prologue = (act(SIGNAL, "turn0", 0, 128),) if first else ()
+    return Composition(
+        {"full": Barrier(2, 1, 1), "empty": Barrier(2, 2, 1)},
+        {"KV": Memory(2, 1)},
+        {"turn0": Named(256, 1), "turn1": Named(256, 1)},
+        (
+            Process("load", load),
+            Process("wg0", warpgroup("turn0", "turn1", 0)),
+            Process("wg1", warpgroup("turn1", "turn0", int(first)), prologue),
+        ),
+    )
+
+
+def chain(rng: random.Random) -> Composition:
+    """load -> mma -> epilogue with random, often wrong terms."""
+    one, two, trip = rng.randint(1, 3), rng.randint(1, 2), rng.choice((1, 1, 2, 3))
+    depth, lag = rng.choice((0, 0, 1)), rng.choice((0, 1, 1, 2))
+    wrong = lambda: rng.random() < 0.1
+    off = lambda count: max(1, count + rng.choice((-1, 1))) if wrong() else count
+    early, late = int(wrong()), int(wrong())
+    load, mma, epi = [], [], []
+    for x in range(trip):
+        load += [
+            act(WAIT, "e", x - one + one * early),
+            act(ARRIVE, "f", x, 1, 64),
+            act(COPY, "A", x, 1, 32 if rng.random() < 0.03 else 64, "f"),
+        ]
+        step = [act(WAIT, "f", x - one * late), act(MMA, "A", x)]
+        if rng.random() < 0.05:
+            step.reverse()
+        mma += [*step, act(AWAIT, "mma", 0, depth)]
+        if x >= lag:
+            mma.append(act(ARRIVE, "e", x - lag, 2))
+    if rng.random() < 0.95:
+        mma.append(act(AWAIT, "mma", 0, 0))
+    if rng.random() < 0.95:
+        mma += [act(ARRIVE, "e", x, 2) for x in range(max(trip - lag, 0), trip)]
+    hand = [act(WAIT, "ce", -two), act(WRITE, "C", 0), act(ARRIVE, "cf", 0)]
+    if rng.random() < 0.1:
+        rng.shuffle(hand)
+    if rng.random() < 0.3:
+        mma = hand + mma
+    else:
+        mma += hand
+    epi = [act(WAIT, "cf", -two if wrong() else 0), act(READ, "C", 0), act(ARRIVE, "ce", 0)]
+    if rng.random() < 0.2:
+        epi[1:2] = [act(STORE, "C", 0), act(AWAIT, "store", 0, rng.choice((0, 0, 1)))]
+    if rng.random() < 0.1:
+        rng.shuffle(epi)
+    return Composition(
+        {
+            "f": Barrier(one, 1, trip),
+            "e": Barrier(one, off(2), trip),
+            "cf": Barrier(two, off(1), 1),
+            "ce": Barrier(two, 1, 1),
+        },
+        {"A": Memory(one, trip), "C": Memory(two, 1)},
+        {},
+        (Process("load", tuple(load)), Process("mma", tuple(mma)), Process("epi", tuple(epi))),
+    )
+
+
+def crowd(rng: random.Random) -> Composition:
+    """Two writers and one or two readers of one ring, items dealt in a random way; named barriers."""
+    stages, items = rng.randint(1, 3), rng.choice((2, 2, 3))
+    readers = rng.choice((1, 1, 2))
+    owner = [rng.randint(0, 1) for _ in range(items)]
+    processes = []
+    for writer in (0, 1):
+        steps = []
+        for x in range(items):
+            if owner[x] == writer:
+                steps += [act(WAIT, "e", x - stages), act(WRITE, "R", x), act(ARRIVE, "f", x)]
+        processes.append(steps)
+    dealt = rng.random() < 0.4 and readers == 2
+    for reader in range(readers):
+        steps = []
+        for x in range(items):
+            if not dealt or x % 2 == reader:
+                steps += [act(WAIT, "f", x), act(READ, "R", x), act(ARRIVE, "e", x)]
+        processes.append(steps)
+    named = {}
+    if rng.random() < 0.5:
+        chosen = rng.sample(range(len(processes)), 2)
+        times = rng.choice((1, 1, 2))
+        named["b"] = Named(64, times)
+        for position, index in enumerate(chosen):
+            for time in range(times):
+                place = rng.randint(0, len(processes[index]))
+                syncs = position == 0 or rng.random() < 0.6
+                step = [act(SIGNAL, "b", time, 32)] + ([act(MEET, "b", time)] if syncs else [])
+                processes[index][place:place] = [("b", time, step)]
+        for index in chosen:  # generations in program order
+            marks = [
+                k
+                for k, entry in enumerate(processes[index])
+                if isinstance(entry, tuple) and not isinstance(entry, Action)
+            ]
+            for time, place in enumerate(marks):
+                step = processes[index][place][2]
+                processes[index][place] = [entry._replace(item=time) for entry in step]
+        processes = [
+            [a for entry in steps for a in (entry if isinstance(entry, list) else [entry])]
+            for steps in processes
+        ]
+    empties = 1 if dealt else readers
+    return Composition(
+        {"f": Barrier(stages, 1, items), "e": Barrier(stages, empties, items)},
+        {"R": Memory(stages, items)},
+        named,
+        tuple(Process(f"p{index}", tuple(steps)) for index, steps in enumerate(processes)),
+    )
