@@ -21,9 +21,9 @@ from pipelink_rules.model.source import Span
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 # What may be called in a finished kernel: the compiler's slow paths for division and square root,
-# and the reports of an instrumented runtime, which end the kernel.
+# and what never comes back, such as the report of an instrumented runtime.
 _SLOW_PATH = re.compile(r"__internal_\d+_")
-_REPORT = re.compile(r"8pipelink7runtime")
+_LAST = " (ends the kernel)"
 
 
 def audit(
@@ -51,7 +51,7 @@ def inspect(
         spill_loads=numbers.spill_loads,
         static_shared_bytes=max(elf.static_shared(program.name), numbers.shared_bytes),
         instructions=len(code),
-        calls=code.calls,
+        calls=(*code.calls, *(name + _LAST for name in code.last_calls)),
         setmaxnreg=code.setmaxnreg,
         barrier_ids=code.barriers,
         region_registers=tuple(region_registers(code, placement)),
@@ -177,7 +177,7 @@ def _registers(
 
 
 def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
-    reports = any(_REPORT.search(name) for name in found.calls)
+    reports = any(name.endswith(_LAST) for name in found.calls)
     spills = found.spill_stores + found.spill_loads
     # The stack of a report that ends the kernel costs the kernel nothing while it runs.
     if spills or (found.stack_bytes and not reports):
@@ -210,7 +210,7 @@ def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterat
 
 def _calls(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
     left = [
-        name for name in found.calls if not _SLOW_PATH.search(name) and not _REPORT.search(name)
+        name for name in found.calls if not _SLOW_PATH.search(name) and not name.endswith(_LAST)
     ]
     if left:
         bare = {name: name.removeprefix(f"{found.entry}$") for name in left}

@@ -22,6 +22,7 @@ _REGISTER = re.compile(r"(?<![\w.])R(\d+)((?:\.\w+)*)")
 _VALUE = re.compile(r"0x([0-9a-f]+)")
 _WIDE_OPCODES = {"HGMMA": 1, "QGMMA": 1, "IGMMA": 1, "BGMMA": 1}
 _BARRIERS = ("BAR", "UBAR")
+_ENDS = ("EXIT", "RET", "BPT")  # nothing follows them
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,26 @@ class Code:
 
     @cached_property
     def calls(self) -> tuple[str, ...]:
-        """Targets of calls, sorted; "(register)" where it is computed."""
-        found = {
-            item.target or "(register)"
-            for item in self.instructions
-            if item.base in ("CALL", "CALLX", "JCAL")
-        }
-        return tuple(sorted(name.removeprefix("$") for name in found))
+        """Targets of calls that come back, sorted; "(register)" where the target is computed."""
+        return tuple(sorted({_bare(name) for name in self._targets() if not self._ends(name)}))
+
+    @cached_property
+    def last_calls(self) -> tuple[str, ...]:
+        """Targets of calls that never come back: they end the kernel."""
+        return tuple(sorted({_bare(name) for name in self._targets() if self._ends(name)}))
+
+    def _targets(self) -> Iterator[str]:
+        for item in self.instructions:
+            if item.base in ("CALL", "CALLX", "JCAL"):
+                yield item.target or "(register)"
+
+    def _ends(self, target: str) -> bool:
+        """No return is reachable from there."""
+        start = self._labels.get(target)
+        if start is None:
+            return False
+        reached = self._reach(start, set())
+        return not any(self.instructions[index].base == "RET" for index in reached)
 
     @cached_property
     def setmaxnreg(self) -> tuple[int, ...]:
@@ -182,9 +196,13 @@ class Code:
             # A predicate may stand before the instruction or among its operands.
             bare = not item.guard and re.fullmatch(r"`\([^)]+\)", item.operands) is not None
             return jump if bare else [*jump, index + 1]
-        if item.base in ("EXIT", "RET") and not item.guard:
+        if item.base in _ENDS and not item.guard:
             return []
         return [*jump, index + 1]
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("$")
 
 
 def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> Code:
