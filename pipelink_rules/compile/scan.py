@@ -7,19 +7,15 @@ it is linked.  The probe sees what is left then.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from pipelink_rules.compile.ptx import Function, Module, Statement
+from pipelink_rules.compile.instructions import scan_function
+from pipelink_rules.compile.ptx import Function, Module
+from pipelink_rules.compile.sources import Sources, finding
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Variant
-from pipelink_rules.model.source import Span
 
-_PLACE = re.compile(
-    r"%(tid|ntid|ctaid|nctaid|warpid|nwarpid|smid|nsmid|gridid|clusterid|nclusterid"
-    r"|cluster_ctaid|cluster_nctaid|cluster_ctarank|cluster_nctarank|is_explicit_cluster)\b"
-)
 _HIDDEN = {
     "vprintf": "printf",
     "malloc": "malloc",
@@ -27,25 +23,6 @@ _HIDDEN = {
     "__assertfail": "assert",
     "__assert_fail": "assert",
 }
-_TENSOR_MEMORY = re.compile(r"tcgen05\.(alloc|dealloc|relinquish_alloc_permit)")
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The component's own files, to say where a finding comes from."""
-
-    texts: Mapping[str, str]  # file -> text
-
-    def find(self, pattern: str) -> Label | None:
-        """The first place outside of comments where the pattern matches."""
-        for file, text in self.texts.items():
-            for number, line in enumerate(text.splitlines(), 1):
-                code = line.split("//", 1)[0]
-                hit = re.search(pattern, code)
-                if hit:
-                    length = max(1, hit.end() - hit.start())
-                    return Label(Span(file, number, hit.start() + 1, length), "here")
-        return None
 
 
 def scan(
@@ -60,7 +37,11 @@ def scan(
         *_entries(module, variant),
         *_variables(module, variant, sources),
         *_externals(module, variant, sources, runtime),
-        *(item for function in module.functions for item in _function(function, variant, sources)),
+        *(
+            item
+            for function in module.functions
+            for item in scan_function(function, variant, sources)
+        ),
     )
     for item in findings:
         found.setdefault((item.code, item.subject), item)
@@ -89,7 +70,7 @@ def _entries(module: Module, variant: Variant) -> Iterator[Diagnostic]:
         )
     for function in module.functions:
         if function.entry:
-            yield _finding(
+            yield finding(
                 "PL0912",
                 f"`{function.name}` is a kernel",
                 variant,
@@ -103,7 +84,7 @@ def _entries(module: Module, variant: Variant) -> Iterator[Diagnostic]:
 def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
     for item in module.variables:
         if item.space == "shared":
-            yield _finding(
+            yield finding(
                 "PL0901",
                 f"`{item.name}` is shared memory that the contract does not declare",
                 variant,
@@ -114,7 +95,7 @@ def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[D
                 helps=("declare a buffer in the contract and take it from the relocations",),
             )
         elif item.linkage != "extern" and _is_state(item.name, item.text, item.space, module):
-            yield _finding(
+            yield finding(
                 "PL0911",
                 f"`{item.name}` is global state of the object",
                 variant,
@@ -162,7 +143,7 @@ def _externals(
     for name in sorted(called & set(module.externs)):
         if name in _HIDDEN:
             word = _HIDDEN[name]
-            yield _finding(
+            yield finding(
                 "PL0902",
                 f"`{variant.contract.component}` calls {word}",
                 variant,
@@ -174,7 +155,7 @@ def _externals(
             )
         elif runtime and name not in runtime:
             hint = did_you_mean(name, sorted(runtime))
-            yield _finding(
+            yield finding(
                 "PL0913",
                 f"`{variant.contract.component}` calls `{name}`, which nobody defines",
                 variant,
@@ -182,11 +163,11 @@ def _externals(
                 name,
                 expected="an operation of <pipelink/runtime.cuh>",
                 found=name,
-                helps=(hint,) if hint else (),
+                helps=hint,
             )
     for function in module.functions:
         if function.name in _reachable(function.name, module):
-            yield _finding(
+            yield finding(
                 "PL0902",
                 f"`{function.name}` calls itself",
                 variant,
@@ -215,125 +196,3 @@ def _reachable(name: str, module: Module) -> set[str]:
             seen.add(callee)
             todo += calls.get(callee, ())
     return seen
-
-
-def _function(function: Function, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
-    for statement in function.statements:
-        yield from _instruction(statement, function, variant, sources)
-
-
-def _instruction(
-    statement: Statement, function: Function, variant: Variant, sources: Sources
-) -> Iterator[Diagnostic]:
-    name = variant.contract.component
-    if statement.base in ("bar", "barrier") and not statement.opcode.startswith("bar.warp"):
-        yield from _barrier(statement, variant, sources)
-    elif statement.base == "setmaxnreg":
-        yield _finding(
-            "PL0907",
-            f"`{name}` moves registers itself",
-            variant,
-            sources.find("setmaxnreg|reg_alloc|reg_dealloc"),
-            "setmaxnreg",
-            expected="registers: {min, want} in the contract",
-            found=statement.text,
-            helps=("remove it: the linked kernel moves registers once per warpgroup",),
-        )
-    elif _TENSOR_MEMORY.match(statement.opcode):
-        yield _finding(
-            "PL0907",
-            f"`{name}` allocates tensor memory itself",
-            variant,
-            sources.find(r"tcgen05|TmemAlloc|Allocator"),
-            "tensor memory",
-            expected="columns given by the linker",
-            found=statement.text,
-        )
-    elif statement.base == "exit":
-        yield _finding(
-            "PL0909",
-            f"`{name}` ends its thread",
-            variant,
-            sources.find(r'"[^"]*\bexit\b'),
-            function.name,
-            expected="return from the entry",
-            found=statement.text,
-            helps=("return instead: the thread still has work items, releases and barriers",),
-        )
-    elif statement.base == "alloca":
-        yield _finding(
-            "PL0902", f"`{name}` calls alloca", variant, sources.find("alloca"), "alloca"
-        )
-    elif statement.base == "call" and _is_indirect(statement):
-        yield _finding(
-            "PL0902",
-            f"`{name}` calls through a pointer",
-            variant,
-            sources.find(r"\bvirtual\b"),
-            "indirect call",
-            expected="calls of known functions, which are inlined",
-            found=statement.text[:120],
-            helps=("no virtual functions and no function pointers in device code",),
-        )
-    place = _PLACE.search(statement.operands)
-    if place:
-        yield _finding(
-            "PL0908",
-            f"`{name}` reads {place[0]}",
-            variant,
-            sources.find(r"\b(threadIdx|blockIdx|blockDim|gridDim)\b") or sources.find(place[0]),
-            place[0],
-            expected="the entry's `thread` argument and the fields of the work item",
-            found=statement.text,
-            helps=(
-                "use `thread` for the place in the role, work fields for the place in the grid",
-            ),
-        )
-
-
-def _is_indirect(statement: Statement) -> bool:
-    callee = [part for part in statement.arguments() if not part.startswith("(")]
-    return bool(callee) and callee[0].startswith("%")
-
-
-def _barrier(statement: Statement, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
-    name = variant.contract.component
-    if statement.opcode.startswith("barrier.cluster"):
-        yield _finding(
-            "PL0907",
-            f"`{name}` synchronises the cluster",
-            variant,
-            sources.find(r"cluster"),
-            "cluster barrier",
-            expected="cluster barriers are the linked kernel's",
-            found=statement.text,
-        )
-        return
-    arguments = statement.arguments()
-    # A reduction has its result first.
-    position = 1 if ".red" in statement.opcode else 0
-    number = arguments[position] if len(arguments) > position else ""
-    if number.isdigit():
-        what = (
-            "all threads of the kernel" if number == "0" and len(arguments) == 1 else "a literal id"
-        )
-        yield _finding(
-            "PL0907",
-            f"`{name}` uses hardware barrier {number} ({what})",
-            variant,
-            sources.find(r"__syncthreads|\bbar(rier)?\.(cta\.)?(sync|arrive|red)|\.sync\(\)"),
-            f"barrier {number}",
-            expected="named_barriers: in the contract; ids are given by the linker",
-            found=statement.text,
-            helps=("declare a named barrier and use pl_barrier_sync(at.<name>)",),
-        )
-
-
-def _finding(
-    code: str, message: str, variant: Variant, label: Label | None, subject: str, **clauses: object
-) -> Diagnostic:
-    contract = variant.contract
-    place = contract.span or (Span(contract.file) if contract.file else None)
-    labels = [label] if label else []
-    labels += [Label(place, f"the contract of `{contract.component}`")] if place else []
-    return Diagnostic(code, message, tuple(labels), subject=subject, **clauses)  # type: ignore[arg-type]

@@ -23,7 +23,8 @@ from pipelink_rules.compile.probe import link_probe, probe_role
 from pipelink_rules.compile.probe_source import probe_source
 from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.compile.run import Subject, compile_checked
-from pipelink_rules.compile.scan import Sources, scan
+from pipelink_rules.compile.scan import scan
+from pipelink_rules.compile.sources import Sources
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.interface import dump_interface
 from pipelink_rules.contract.sidecar import dump_sidecar

@@ -22,7 +22,7 @@ _REGISTER = re.compile(r"(?<![\w.])R(\d+)((?:\.\w+)*)")
 _VALUE = re.compile(r"0x([0-9a-f]+)")
 _WIDE_OPCODES = {"HGMMA": 1, "QGMMA": 1, "IGMMA": 1, "BGMMA": 1}
 _BARRIERS = ("BAR", "UBAR")
-_ENDS = ("EXIT", "RET", "BPT")  # nothing follows them
+_ENDS = ("EXIT", "RET", "BPT.TRAP")  # nothing follows them
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Code:
             # A predicate may stand before the instruction or among its operands.
             bare = not item.guard and re.fullmatch(r"`\([^)]+\)", item.operands) is not None
             return jump if bare else [*jump, index + 1]
-        if item.base in _ENDS and not item.guard:
+        if item.opcode.startswith(_ENDS) and not item.guard:
             return []
         return [*jump, index + 1]
 

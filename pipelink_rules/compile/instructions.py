@@ -1,0 +1,128 @@
+"""Which instructions may a component not have?  Those that name a resource or a place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pipelink_rules.compile.ptx import Function, Statement
+from pipelink_rules.compile.sources import Sources, finding
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.contract import Variant
+
+_PLACE = re.compile(
+    r"%(tid|ntid|ctaid|nctaid|warpid|nwarpid|smid|nsmid|gridid|clusterid|nclusterid"
+    r"|cluster_ctaid|cluster_nctaid|cluster_ctarank|cluster_nctarank|is_explicit_cluster)\b"
+)
+_TENSOR_MEMORY = re.compile(r"tcgen05\.(alloc|dealloc|relinquish_alloc_permit)")
+
+
+def scan_function(function: Function, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
+    """Every forbidden instruction of a function."""
+    for statement in function.statements:
+        yield from _instruction(statement, function, variant, sources)
+
+
+def _instruction(
+    statement: Statement, function: Function, variant: Variant, sources: Sources
+) -> Iterator[Diagnostic]:
+    name = variant.contract.component
+    if statement.base in ("bar", "barrier") and not statement.opcode.startswith("bar.warp"):
+        yield from _barrier(statement, variant, sources)
+    elif statement.base == "setmaxnreg":
+        yield finding(
+            "PL0907",
+            f"`{name}` moves registers itself",
+            variant,
+            sources.find("setmaxnreg|reg_alloc|reg_dealloc"),
+            "setmaxnreg",
+            expected="registers: {min, want} in the contract",
+            found=statement.text,
+            helps=("remove it: the linked kernel moves registers once per warpgroup",),
+        )
+    elif _TENSOR_MEMORY.match(statement.opcode):
+        yield finding(
+            "PL0907",
+            f"`{name}` allocates tensor memory itself",
+            variant,
+            sources.find(r"tcgen05|TmemAlloc|Allocator"),
+            "tensor memory",
+            expected="columns given by the linker",
+            found=statement.text,
+        )
+    elif statement.base == "exit":
+        yield finding(
+            "PL0909",
+            f"`{name}` ends its thread",
+            variant,
+            sources.find(r'"[^"]*\bexit\b'),
+            function.name,
+            expected="return from the entry",
+            found=statement.text,
+            helps=("return instead: the thread still has work items, releases and barriers",),
+        )
+    elif statement.base == "alloca":
+        yield finding("PL0902", f"`{name}` calls alloca", variant, sources.find("alloca"), "alloca")
+    elif statement.base == "call" and _is_indirect(statement):
+        yield finding(
+            "PL0902",
+            f"`{name}` calls through a pointer",
+            variant,
+            sources.find(r"\bvirtual\b"),
+            "indirect call",
+            expected="calls of known functions, which are inlined",
+            found=statement.text[:120],
+            helps=("no virtual functions and no function pointers in device code",),
+        )
+    place = _PLACE.search(statement.operands)
+    if place:
+        yield finding(
+            "PL0908",
+            f"`{name}` reads {place[0]}",
+            variant,
+            sources.find(r"\b(threadIdx|blockIdx|blockDim|gridDim)\b") or sources.find(place[0]),
+            place[0],
+            expected="the entry's `thread` argument and the fields of the work item",
+            found=statement.text,
+            helps=(
+                "use `thread` for the place in the role, work fields for the place in the grid",
+            ),
+        )
+
+
+def _is_indirect(statement: Statement) -> bool:
+    callee = [part for part in statement.arguments() if not part.startswith("(")]
+    return bool(callee) and callee[0].startswith("%")
+
+
+def _barrier(statement: Statement, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
+    name = variant.contract.component
+    if statement.opcode.startswith("barrier.cluster"):
+        yield finding(
+            "PL0907",
+            f"`{name}` synchronises the cluster",
+            variant,
+            sources.find(r"cluster"),
+            "cluster barrier",
+            expected="cluster barriers are the linked kernel's",
+            found=statement.text,
+        )
+        return
+    arguments = statement.arguments()
+    # A reduction has its result first.
+    position = 1 if ".red" in statement.opcode else 0
+    number = arguments[position] if len(arguments) > position else ""
+    if number.isdigit():
+        what = (
+            "all threads of the kernel" if number == "0" and len(arguments) == 1 else "a literal id"
+        )
+        yield finding(
+            "PL0907",
+            f"`{name}` uses hardware barrier {number} ({what})",
+            variant,
+            sources.find(r"__syncthreads|\bbar(rier)?\.(cta\.)?(sync|arrive|red)|\.sync\(\)"),
+            f"barrier {number}",
+            expected="named_barriers: in the contract; ids are given by the linker",
+            found=statement.text,
+            helps=("declare a named barrier and use pl_barrier_sync(at.<name>)",),
+        )
