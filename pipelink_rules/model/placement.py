@@ -105,7 +105,9 @@ class Placement:
     target: str
     stages: tuple[tuple[str, int], ...]  # channel -> stages
     offsets: tuple[tuple[str, int], ...]  # item -> byte offset from the 1 KiB aligned shared base
-    barriers: tuple[tuple[str, int], ...]  # channel -> byte offset of its mbarriers: per share full[S], empty[S]
+    # channel -> byte offset (same base) of its mbarriers, 8 bytes each: per share full[stages], and
+    # then empty[stages]; "fixed" -> those of mbarriers_fixed.  All lie in the item "barriers".
+    barriers: tuple[tuple[str, int], ...]
     shared_bytes: int  # dynamic shared memory of the launch
     bound_bytes: int  # max live bytes of a phase: proves the height where equal
     named: tuple[tuple[str, int], ...]  # named barrier -> id
@@ -129,7 +131,7 @@ class Placement:
         return dict(self.offsets)[item]
 
     def barrier_offset(self, channel: str) -> int:
-        """Byte offset of full[0] of a channel; empty[0] follows 8 * stages bytes later."""
+        """Byte offset of full[0] of a channel's first share; empty[0] is 8 * stages bytes on."""
         return dict(self.barriers)[channel]
 
     def first_warp(self, role: str) -> int:

@@ -284,4 +284,29 @@ def hints(
         found[variable] = given // UNIT
     if encoding.spread:
         found[encoding.spread] = 1
+    given_ids = lowest_ids(problem)
+    if all(number is not None for number in given_ids.values()):
+        found.update({encoding.named[name]: given_ids[name] or 0 for name in given_ids})
     return found
+
+
+def lowest_ids(
+    problem: PlacementProblem, fixed: Mapping[str, int] | None = None
+) -> dict[str, int | None]:
+    """Each barrier in turn, earliest phase first, at the lowest id free in its phases; None: none.
+
+    Optimal where no barrier pauses between phases.
+    """
+    given: dict[str, int | None] = dict(fixed or {})
+    masks = {need.name: need.phases for need in problem.barriers}
+    for name in id_order(problem):
+        if name not in given:
+            taken = {given[other] for other in given if masks[other] & masks[name]}
+            given[name] = next((number for number in ids(problem) if number not in taken), None)
+    return given
+
+
+def id_order(problem: PlacementProblem) -> list[str]:
+    """Named barriers in the order in which their ids are made as small as possible."""
+    ordered = sorted(problem.barriers, key=lambda need: (need.phases & -need.phases, need.name))
+    return [need.name for need in ordered]

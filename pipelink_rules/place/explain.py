@@ -147,22 +147,43 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
         for phase in range(len(problem.phases))
     }
     phase = min(alive, key=lambda index: (-len(alive[index]), index))
-    names = alive[phase]
+    names, where = alive[phase], f"in {phase_name(problem, phase)}"
+    if len(names) <= count:
+        names, where = _crowd(problem), "that meet each other in pairs"
     if len(names) <= count:
         return
     spans = {need.name: need.span for need in problem.barriers}
     yield Diagnostic(
         "PL0103",
-        f"`{problem.name}` keeps {len(names)} named barriers in {phase_name(problem, phase)}",
+        f"`{problem.name}` keeps {len(names)} named barriers {where}",
         labels((problem.span, ""), *((spans[name], f"`{name}`") for name in names[:SHOWN])),
         expected=f"at most {count}: ids {_ranges(ids(problem))}",
         found=f"{len(names)}: {', '.join(names)}",
         helps=(
-            f"use {len(names) - count} fewer in this phase: an mbarrier can take the place of a "
-            "named barrier, and there are as many as shared memory holds",
+            f"use {len(names) - count} fewer of them: an mbarrier can take the place of a named "
+            "barrier, and there are as many as shared memory holds",
         ),
         subject="named barriers",
     )
+
+
+def _crowd(problem: PlacementProblem) -> list[str]:
+    """A large set of barriers of which every two share a phase, though no phase holds them all."""
+    masks = {need.name: need.phases for need in problem.barriers}
+    meets = {
+        name: {other for other in masks if other != name and masks[other] & masks[name]}
+        for name in masks
+    }
+    best: list[str] = []
+    for first in sorted(masks, key=lambda name: (-len(meets[name]), name)):
+        crowd, rest = [first], meets[first]
+        while rest:
+            following = min(rest, key=lambda name: (-len(meets[name] & rest), name))
+            crowd.append(following)
+            rest = rest & meets[following]
+        if len(crowd) > len(best):
+            best = sorted(crowd)
+    return best
 
 
 def _ranges(numbers: list[int]) -> str:
@@ -190,7 +211,7 @@ def _uncolourable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
 def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Diagnostic:
     items = rectangles(problem, minimum_stages(problem))
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
-    what = " and ".join(resources) or "all resources together"
+    what = ", ".join(resources) or "all resources together"
     return Diagnostic(
         "PL0105",
         f"no placement of `{problem.name}` was found within the solver's budget",

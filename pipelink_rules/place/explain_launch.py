@@ -98,8 +98,7 @@ def _entry_short(
         labels((span, "")),
         expected=f"at least {floor} registers at entry",
         found=f"{shape.entry}: {32 * shape.warps} threads ({per_sm(problem)})",
-        at_run_time="ptxas serialises or refuses the wgmma pipeline (C7602), whatever setmaxnreg "
-        "says later",
+        notes=("ptxas would stop with C7602 (insufficient registers), whatever setmaxnreg gives",),
         helps=(*only_ctas, limit),
         subject=name,
     )

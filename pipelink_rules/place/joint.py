@@ -18,7 +18,7 @@ from pipelink_rules.model.placement import (
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import objective, stability, warps
 from pipelink_rules.place.bounds import bound, rows
-from pipelink_rules.place.encode import Encoding, encode, hints, ids
+from pipelink_rules.place.encode import Encoding, encode, hints
 from pipelink_rules.place.greedy import suggest_stages
 from pipelink_rules.place.objective import Search
 from pipelink_rules.place.sizes import rectangles, round_up, table_parts
@@ -79,7 +79,7 @@ def _solve_shape(
     kept = stability.keep_offsets(search, encoding, keep, sizes)
     kept_ids = stability.keep_ids(search, encoding, stability.keepable_ids(problem, previous))
     objective.settle_warps(search, encoding, problem)
-    objective.settle_ids(search, encoding, problem, ids(problem), kept_ids)
+    objective.settle_ids(search, encoding, problem, kept_ids)
     objective.settle_offsets(search, encoding, sizes, kept)
     placement = _placement(problem, shape, encoding, search, previous)
     faults = verify(problem, placement)

@@ -11,13 +11,13 @@ unique by definition, not a matter of the solver's mood.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelink_rules.model.placement import PlacementProblem, StageVariable
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.bounds import Row, admits
-from pipelink_rules.place.encode import Encoding
+from pipelink_rules.place.encode import Encoding, id_order, lowest_ids
 from pipelink_rules.place.greedy import canonical_order, first_fit, stage_classes
 from pipelink_rules.place.sizes import Rectangle, minimum_stages
 from pipelink_rules.place.solver import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
@@ -220,32 +220,18 @@ def settle_warps(search: Search, encoding: Encoding, problem: PlacementProblem) 
 
 
 def settle_ids(
-    search: Search,
-    encoding: Encoding,
-    problem: PlacementProblem,
-    allowed: Sequence[int],
-    kept: Mapping[str, int],
+    search: Search, encoding: Encoding, problem: PlacementProblem, kept: Mapping[str, int]
 ) -> None:
     """Settles the id of every named barrier: earliest phase first, the lowest free id."""
-    phases = {encoding.named[barrier.name]: barrier.phases for barrier in problem.barriers}
     names = {variable: name for name, variable in encoding.named.items()}
-    fixed = {encoding.named[name]: number for name, number in kept.items()}
 
     def floor(variable: str, settled: Mapping[str, int]) -> int:
-        if variable in fixed:
-            return fixed[variable]
-        taken = {
-            number
-            for other, number in {**fixed, **settled}.items()
-            if phases[other] & phases[variable]
-        }
-        return min((number for number in allowed if number not in taken), default=max(allowed))
+        fixed = {**kept, **{names[other]: number for other, number in settled.items()}}
+        mine = [need for need in problem.barriers if need.name in {*fixed, names[variable]}]
+        lowest = lowest_ids(replace(problem, barriers=tuple(mine)), fixed)[names[variable]]
+        return search.values[variable] if lowest is None else lowest
 
-    search.settle(
-        "ids",
-        sorted(phases, key=lambda v: (phases[v] & -phases[v], names[v])),
-        floor,
-    )
+    search.settle("ids", [encoding.named[name] for name in id_order(problem)], floor)
 
 
 def settle_offsets(

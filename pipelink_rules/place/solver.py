@@ -60,7 +60,7 @@ class Session:
     """
 
     def __init__(self, text: str, rlimit: int) -> None:
-        import z3  # type: ignore[import-untyped]
+        import z3
 
         self._z3: Any = z3
         self._text = text

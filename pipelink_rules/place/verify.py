@@ -139,10 +139,10 @@ def _table(problem: PlacementProblem, placement: Placement, size: int) -> Iterat
     yield from _same_names("mbarriers of", list(asked), [name for name, _ in placement.barriers])
     start = dict(placement.offsets).get(BARRIER_TABLE, 0)
     end = start + size
-    for low, name in sorted((low, name) for name, low in placement.barriers):
+    for low, size, name in sorted((low, asked.get(n, 0), n) for n, low in placement.barriers):
         if low != start:
             yield f"mbarriers of {name}: at {low}, expected at {start}"
-        start = low + asked.get(name, 0)
+        start = low + size
     if start != end and placement.barriers:
         yield f"the mbarrier table ends at {end}, its last part at {start}"
 

@@ -78,6 +78,36 @@ def test_entry_registers_for_every_thread_count_and_occupancy(toolkit: Any, tmp_
     assert used(result.stdout + result.stderr) == expected
 
 
+def crowded(threads: int, ctas: int, count: int = 250) -> str:
+    """An entry that keeps more values alive than any launch has registers, without setmaxnreg."""
+    load = "".join(f"    ld.volatile.global.f32 %f{i}, [%rd2+{4 * i}];\n" for i in range(count))
+    store = "".join(
+        f"    st.volatile.global.f32 [%rd2+{4 * i}], %f{i * 7 % count};\n" for i in range(count)
+    )
+    return f"""
+.visible .entry h{threads}_{ctas}(.param .u64 out)
+.maxntid {threads}, 1, 1
+.minnctapersm {ctas}
+{{
+    .reg .b64 %rd<3>; .reg .f32 %f<{count}>;
+    ld.param.u64 %rd1, [out];
+    cvta.to.global.u64 %rd2, %rd1;
+{load}    bar.sync 0;
+{store}    ret;
+}}
+"""
+
+
+def test_kernels_without_setmaxnreg_are_capped_at_the_same_count(
+    toolkit: Any, tmp_path: Path
+) -> None:
+    launches = [(32 * warps, ctas) for ctas in (1, 2, 3) for warps in (4, 5, 8, 9, 13, 16, 20)]
+    result = ptxas(toolkit, tmp_path, "".join(crowded(*launch) for launch in launches))
+    assert result.returncode == 0, result.stderr
+    expected = {f"h{t}_{c}": entry_registers(TARGET, t // 32, c) for t, c in launches}
+    assert used(result.stdout + result.stderr) == expected
+
+
 def multiply(threads: int, columns: int) -> str:
     """An entry whose second warpgroup takes 240 registers and runs one wgmma m64nNk16."""
     count = columns // 2

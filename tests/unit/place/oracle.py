@@ -66,7 +66,9 @@ def vectors(problem: PlacementProblem) -> list[dict[str, int]]:
     return sorted(found, key=worth, reverse=True)
 
 
-def best_shared(problem: PlacementProblem, limit: int) -> tuple[dict[str, int], dict[str, int]] | None:
+def best_shared(
+    problem: PlacementProblem, limit: int
+) -> tuple[dict[str, int], dict[str, int]] | None:
     """The best stages that have a layout, and its lexicographically smallest offsets."""
     for stages in vectors(problem):
         for offsets in layouts(boxes(problem, stages), limit, []):
@@ -116,13 +118,19 @@ def best_launch(problem: PlacementProblem, warps: int, entry: int) -> Launch | N
     groups = warps // 4
     values = range(target.setmaxnreg_minimum, target.setmaxnreg_maximum + 1, 8)
     roles = sorted(
-        problem.roles, key=lambda r: (r.warpgroup, 0, 0, r.name)
-        if r.warpgroup else (False, -r.warps, -r.minimum, r.name)
+        problem.roles,
+        key=lambda r: (
+            (r.warpgroup, 0, 0, r.name) if r.warpgroup else (False, -r.warps, -r.minimum, r.name)
+        ),
     )
     best: tuple[list[int], Launch] | None = None
     for starts in _starts(roles, warps):
         held = [
-            {r.name for r in roles if starts[r.name] < 4 * g + 4 and 4 * g < starts[r.name] + r.warps}
+            {
+                r.name
+                for r in roles
+                if starts[r.name] < 4 * g + 4 and 4 * g < starts[r.name] + r.warps
+            }
             for g in range(groups)
         ]
         for given in itertools.product(values, repeat=groups):
@@ -135,9 +143,7 @@ def best_launch(problem: PlacementProblem, warps: int, entry: int) -> Launch | N
 
 
 def _starts(roles: list[RoleNeed], warps: int) -> Iterator[dict[str, int]]:
-    choices = [
-        range(0, warps - role.warps + 1, 4 if role.warpgroup else 1) for role in roles
-    ]
+    choices = [range(0, warps - role.warps + 1, 4 if role.warpgroup else 1) for role in roles]
     for starts in itertools.product(*choices):
         taken = [w for role, s in zip(roles, starts, strict=True) for w in range(s, s + role.warps)]
         if len(taken) == len(set(taken)):
@@ -149,13 +155,17 @@ def _up(value: int, target: object) -> int:
     return max(low, min(high, -(-value // 8) * 8))
 
 
-def _serves(roles: list[RoleNeed], held: list[set[str]], given: tuple[int, ...], target: object) -> bool:
+def _serves(
+    roles: list[RoleNeed], held: list[set[str]], given: tuple[int, ...], target: object
+) -> bool:
     for role in roles:
         own = {value for value, names in zip(given, held, strict=True) if role.name in names}
         if len(own) > 1 or min(own) < role.minimum:
             return False
     for value, names in zip(given, held, strict=True):
-        most = max((_up(max(r.want, r.minimum), target) for r in roles if r.name in names), default=0)
+        most = max(
+            (_up(max(r.want, r.minimum), target) for r in roles if r.name in names), default=0
+        )
         if value > max(_up(0, target), most):
             return False
     return True
@@ -169,13 +179,13 @@ def _worth(
     target: object,
 ) -> list[int]:
     want = {r.name: _up(max(r.want, r.minimum), target) for r in roles}
-    useful = {
-        r.name: min(want[r.name], given[starts[r.name] // 4]) for r in roles
-    }
+    useful = {r.name: min(want[r.name], given[starts[r.name] // 4]) for r in roles}
     short = [value for name, value in useful.items() if value < want[name]]
     loose = [r for r in roles if not r.warpgroup]
     compact = [
-        int(sum(r.name in names for names in held) == -(-r.warps // 4)) for r in loose if r.warps > 1
+        int(sum(r.name in names for names in held) == -(-r.warps // 4))
+        for r in loose
+        if r.warps > 1
     ]
     singles = [starts[r.name] % 4 for r in loose if r.warps == 1]
     even = all(singles.count(lane) <= -(-len(singles) // 4) for lane in range(4))

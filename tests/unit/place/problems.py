@@ -76,9 +76,7 @@ def decode(ops: int = 7) -> PlacementProblem:
             ("act", inputs, _phases(at + 1, at + 3)),
             ("out", outputs, _phases(at + 2, at + 4)),
         ):
-            items += [
-                SharedItem(f"op{index}.{kind}{n}", 16384, 1024, life) for n in range(number)
-            ]
+            items += [SharedItem(f"op{index}.{kind}{n}", 16384, 1024, life) for n in range(number)]
         items.append(SharedItem(f"op{index}.scratch", 2048, 128, _phases(at + 1, at + 4)))
         barriers += [BarrierNeed(f"op{index}.b{n}", _phases(at + 1, at + 4)) for n in range(3)]
     every = _phases(0, count)

@@ -65,12 +65,19 @@ def shared_problems(draw: st.DrawFn) -> PlacementProblem:
     masks = st.integers(1, (1 << phases) - 1)
     channels = draw(st.integers(0, 2))
     items = [
-        SharedItem(f"c{n}", draw(st.integers(1, 16)), draw(st.sampled_from((1, 8, 16))),
-                   draw(masks), f"c{n}")
+        SharedItem(
+            f"c{n}",
+            draw(st.integers(1, 16)),
+            draw(st.sampled_from((1, 8, 16))),
+            draw(masks),
+            f"c{n}",
+        )
         for n in range(channels)
     ]
     items += [
-        SharedItem(f"i{n}", draw(st.integers(4, 40)), draw(st.sampled_from((4, 8, 16, 32))), draw(masks))
+        SharedItem(
+            f"i{n}", draw(st.integers(4, 40)), draw(st.sampled_from((4, 8, 16, 32))), draw(masks)
+        )
         for n in range(draw(st.integers(0, 4)))
     ]
     stages = []
@@ -104,11 +111,20 @@ def test_shared_memory_is_the_best_there_is(problem: PlacementProblem) -> None:
 
 @st.composite
 def launches(draw: st.DrawFn) -> PlacementProblem:
-    registers = {"minimum": st.sampled_from((16, 24, 32, 40)), "want": st.sampled_from((24, 40, 56))}
+    registers = {
+        "minimum": st.sampled_from((16, 24, 32, 40)),
+        "want": st.sampled_from((24, 40, 56)),
+    }
     hungry = RoleNeed("hungry", 4, True, draw(st.sampled_from((24, 48, 56))), 56, 0)
     loose = [
-        RoleNeed(f"loose{n}", draw(st.sampled_from((1, 1, 2, 3, 4))), False,
-                 draw(registers["minimum"]), draw(registers["want"]), 0)
+        RoleNeed(
+            f"loose{n}",
+            draw(st.sampled_from((1, 1, 2, 3, 4))),
+            False,
+            draw(registers["minimum"]),
+            draw(registers["want"]),
+            0,
+        )
         for n in range(draw(st.integers(1, 3)))
     ]
     aligned = [
@@ -132,8 +148,9 @@ def test_launch_is_the_best_there_is(problem: PlacementProblem) -> None:
     assert isinstance(found, Placement)
     if not found.setmaxnreg:  # nothing was to be gained
         entry = found.entry_registers
-        assert all(expected[1][expected[0][r.name] // 4] <= entry or r.want <= entry
-                   for r in problem.roles)
+        assert all(
+            expected[1][expected[0][r.name] // 4] <= entry or r.want <= entry for r in problem.roles
+        )
         return
     assert dict(found.warps) == expected[0]
     assert [group.registers for group in found.warpgroups] == expected[1]
@@ -211,9 +228,7 @@ def test_a_swap_moves_no_more_than_it_must(problem: PlacementProblem, data: st.D
     assert isinstance(before, Placement)
     index = data.draw(st.integers(0, len(problem.items) - 1))
     grown = replace(problem.items[index], bytes=data.draw(st.integers(1, 40)))
-    changed = replace(
-        problem, items=(*problem.items[:index], grown, *problem.items[index + 1 :])
-    )
+    changed = replace(problem, items=(*problem.items[:index], grown, *problem.items[index + 1 :]))
     after, fresh = solve(changed, before), solve(changed)
     assert isinstance(after, Placement) == isinstance(fresh, Placement)
     if not isinstance(after, Placement) or not isinstance(fresh, Placement):

@@ -21,7 +21,9 @@ from pipelink_rules.model.placement import (
 )
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import joint, objective, warps
+from pipelink_rules.place.greedy import canonical_order, first_fit
 from pipelink_rules.place.place import place
+from pipelink_rules.place.sizes import Rectangle
 from pipelink_rules.place.verify import verify
 from tests.unit.place.problems import decode, gemm, stream
 
@@ -76,7 +78,9 @@ def test_loose_roles_ask_for_setmaxnreg_only_in_need() -> None:
     # 18 warps enter with 96 registers: a wish for 128 moves nothing, a need of 104 does.
     wish = place(stream(16))
     assert (wish.setmaxnreg, wish.entry_registers) == (False, 96)
-    roles = tuple(replace(role, minimum=104) if role.warps > 1 else role for role in stream(16).roles)
+    roles = tuple(
+        replace(role, minimum=104) if role.warps > 1 else role for role in stream(16).roles
+    )
     need = place(stream(16, roles=roles))
     assert (need.setmaxnreg, need.threads) == (True, 640)
     assert need.registers("norm") >= 104
@@ -89,9 +93,14 @@ def test_setmaxnreg_that_moves_nothing_is_not_emitted() -> None:
     assert (placement.setmaxnreg, placement.entry_registers) == (False, 128)
 
 
-def test_padding_warpgroup_gets_the_minimum_only_where_needed() -> None:
-    placement = place(gemm(occupancy=1))
-    assert all(group.roles for group in placement.warpgroups)
+def test_a_warpgroup_without_a_role_gets_the_minimum() -> None:
+    roles = tuple(replace(role, entry=0) for role in gemm().roles)
+    problem = gemm(roles=roles)
+    padded = joint._solve_shape(problem, warps.moving_shape(problem, 4), None, joint.RLIMIT)
+    assert isinstance(padded, Placement)
+    assert [group.registers for group in padded.warpgroups] == [40, 224, 224, 24]  # 4 x 128
+    assert padded.warpgroups[3].roles == ()
+    assert place(problem).threads == 384  # it is never the better choice
 
 
 def test_several_producers_share_a_warpgroup_on_different_schedulers() -> None:
@@ -177,9 +186,7 @@ def test_items_of_different_phases_overlay() -> None:
         SharedItem("o", 131072, 1024, 0b10),
         SharedItem("scale", 1024, 128, 0b11),
     )
-    placement = place(
-        gemm(phases=("loop", "end"), items=items, stages=(), mbarriers_per_stage=())
-    )
+    placement = place(gemm(phases=("loop", "end"), items=items, stages=(), mbarriers_per_stage=()))
     assert placement.offset("q") == placement.offset("o") == 0
     assert placement.shared_bytes == placement.bound_bytes == 132096
 
@@ -208,18 +215,42 @@ def test_sixty_items_are_placed_with_a_solver_that_proves_nothing_open() -> None
     assert placement.notes == ()
 
 
-def test_a_tight_packing_needs_the_solver_and_is_still_canonical() -> None:
-    # First fit in canonical order wastes the hole under d: the layout must be searched.
+def test_where_first_fit_fails_the_solver_finds_the_canonical_layout() -> None:
+    page = 16384
     items = (
-        SharedItem("a", 100352, 1024, 0b001),
-        SharedItem("b", 132096, 1024, 0b011),
-        SharedItem("c", 100352, 1024, 0b110),
-        SharedItem("d", 132096, 1024, 0b100),
+        SharedItem("a", 8 * page, 1024, 0b001),
+        SharedItem("b", 2 * page, 1024, 0b110),
+        SharedItem("c", 5 * page, 1024, 0b011),
+        SharedItem("d", 7 * page, 1024, 0b100),
     )
+    rectangles = [Rectangle(item.name, item.bytes, item.align, item.phases) for item in items]
+    limit = TARGETS["sm_90a"].shared_limit(1)
+    assert first_fit(sorted(rectangles, key=canonical_order))[1] > limit
     problem = gemm(phases=("x", "y", "z"), items=items, stages=(), mbarriers_per_stage=())
     placement = place(problem)
-    assert placement.shared_bytes == 232448
     assert verify(problem, placement) == []
+    # a and d as low as can be; c leaves a page free, so that b finds room under it
+    assert dict(placement.offsets) == {"a": 0, "d": 0, "b": 7 * page, "c": 9 * page}
+
+
+def test_ids_of_barriers_that_pause_between_phases() -> None:
+    # 12 + 2 + 1 meet in the second phase; the one of phases 1 and 4 must share an id with another.
+    masks = [3, 3, 3, 3, 3, 3, 3, 3, 3, 2, 2, 3, 3, 9, 3, 10]
+    barriers = tuple(BarrierNeed(f"b{index:02}", mask) for index, mask in enumerate(masks))
+    problem = gemm(phases=tuple("abcd"), barriers=barriers)
+    placement = place(problem)
+    assert verify(problem, placement) == []
+    assert max(number for _, number in placement.named) == 15
+
+
+def test_barriers_that_meet_in_pairs_are_counted_though_no_phase_holds_them_all() -> None:
+    masks = [0b011] * 6 + [0b110] * 6 + [0b101] * 6
+    barriers = tuple(BarrierNeed(f"b{index:02}", mask) for index, mask in enumerate(masks))
+    with pytest.raises(PipelinkError) as caught:
+        place(gemm(phases=tuple("abc"), barriers=barriers))
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "PL0103"
+    assert "18 named barriers that meet each other in pairs" in finding.message
 
 
 def test_a_spent_budget_is_not_a_refusal() -> None:
