@@ -1,0 +1,187 @@
+"""How long does the linker itself take here?  Check, placement, swap, null build.
+
+    python benchmarks/host.py [--skip-builds]
+
+No GPU.  The check and the placement are timed in this process, after the imports; swap and null
+build are whole `scons` commands, by the wall clock.  Writes benchmarks/results/host.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent
+sys.path[:0] = [str(HERE), str(TOP)]
+
+SWAPPED = "gemm_bias_gelu"  # its gelu becomes gelu_tanh and back
+
+
+def main() -> int:
+    """Measures and writes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", default="build")
+    parser.add_argument("--arch", default="sm_90a")
+    parser.add_argument("--times", type=int, default=9, help="repetitions of each")
+    parser.add_argument("--skip-builds", action="store_true", help="check and placement only")
+    parser.add_argument("--out", default=str(HERE / "results" / "host.json"))
+    arguments = parser.parse_args()
+    rows = [*check_rows(arguments), *place_rows(arguments)]
+    if not arguments.skip_builds:
+        rows += [null_row(arguments), *swap_rows(arguments)]
+    results = {"schema": 1, **host([Path(sys.executable).name, *sys.argv])}
+    results["parts"] = {"host": {"rows": rows}}
+    Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
+    Path(arguments.out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    from tables import summary_text
+
+    print(summary_text(results))
+    return 0
+
+
+def programs(arguments: argparse.Namespace) -> list[Any]:
+    """The programs of a finished build."""
+    from pipelink_rules.files.codec import read_json
+    from pipelink_rules.model.program import Program
+
+    folder = Path(arguments.build) / arguments.arch / "megakernels"
+    found = [read_json(file, Program) for file in sorted(folder.glob("*/*.program.json"))]
+    if not found:
+        sys.exit(f"nothing is built in {folder}: run scons first")
+    return found
+
+
+def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """The slowest check of all programs, and the median one."""
+    from pipelink_rules.check.check import check
+    from pipelink_rules.model.target import TARGETS
+
+    found = programs(arguments)
+    times = {
+        item.name: _median(lambda item=item: check(item, TARGETS[item.target]), arguments.times)
+        for item in found
+    }
+    return _slowest("check", times, 50, "all checks of one program, in process")
+
+
+def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Placement with Z3, verified; the import of the solver is not counted."""
+    from pipelink_rules.place.place import place
+    from pipelink_rules.place.problem import problem_of
+
+    found = programs(arguments)
+    place(problem_of(found[0]))
+    times = {
+        item.name: _median(lambda item=item: place(problem_of(item)), arguments.times)
+        for item in found
+    }
+    return _slowest("placement", times, 50, "one joint problem, after import")
+
+
+def null_row(arguments: argparse.Namespace) -> dict[str, Any]:
+    """`scons` where there is nothing to do."""
+    _scons(TOP, [])
+    took = _median(lambda: _scons(TOP, []), max(3, arguments.times // 2))
+    return _row("null build, all megakernels", took, 1000, "scons, wall clock")
+
+
+def swap_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """An epilogue replaced in a copy of the checkout: compiled and linked, then linked only."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder) / "copy"
+        for name in _tracked():
+            target = top / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(TOP / name, target)
+        script = top / "megakernels" / SWAPPED / "SConscript"
+        before = script.read_text(encoding="utf-8")
+        after = before.replace('//components/epilogue:gelu"', '//components/epilogue:gelu_tanh"')
+        if before == after:
+            sys.exit(f"{script} has no gelu to swap")
+        goal = [f"megakernels/{SWAPPED}"]
+        _scons(top, goal)
+        rows = []
+        for name, text, how in (
+            ("swap of an epilogue, first time", after, "scons: one compile, probe, one link"),
+            ("swap of an epilogue, back", before, "scons: nothing compiled, nothing linked"),
+        ):
+            script.write_text(text, encoding="utf-8")
+            start = time.perf_counter()
+            _scons(top, goal)
+            rows.append(_row(name, 1000 * (time.perf_counter() - start), 1500, how))
+        rows.append(_row("null build, one megakernel", _median(lambda: _scons(top, goal), 3), 1000,
+                         "scons megakernels/NAME, wall clock"))  # fmt: skip
+    return rows
+
+
+def host(command: list[str]) -> dict[str, Any]:
+    """Date, processor, toolkit."""
+    import datetime
+    import platform
+
+    from measure import toolkit_of
+
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = lines[0].partition(":")[2].strip() if lines else cpu
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "host": f"{os.cpu_count()} cores, {cpu}",
+        "toolkit": toolkit_of(Path("build")),
+        "command": " ".join(command),
+    }
+
+
+def _tracked() -> list[str]:
+    done = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True, check=True)
+    return [name for name in done.stdout.splitlines() if (TOP / name).is_file()]
+
+
+def _scons(top: Path, goals: list[str]) -> None:
+    command = [sys.executable, "-m", "SCons", "-s", *goals]
+    environment = {**os.environ, "PYTHONPATH": str(top)}
+    done = subprocess.run(
+        command, cwd=top, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+
+
+def _median(call: Callable[[], object], times: int) -> float:
+    """Milliseconds."""
+    found = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        found.append(1000 * (time.perf_counter() - start))
+    return statistics.median(found)
+
+
+def _slowest(what: str, times: dict[str, float], limit: float, how: str) -> list[dict[str, Any]]:
+    worst = max(times, key=lambda name: times[name])
+    middle = statistics.median(times.values())
+    return [
+        _row(f"{what}, slowest ({worst})", times[worst], limit, how),
+        _row(f"{what}, median of {len(times)}", middle, limit, how),
+    ]
+
+
+def _row(what: str, median: float, limit: float, how: str) -> dict[str, Any]:
+    return {"what": what, "median_ms": round(median, 2), "limit_ms": limit, "how": how}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
