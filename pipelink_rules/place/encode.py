@@ -24,6 +24,7 @@ from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.bounds import rows
+from pipelink_rules.place.ids import ids, lowest_ids
 from pipelink_rules.place.sizes import MBARRIER_BYTES, TABLE_ALIGN, all_phases
 from pipelink_rules.place.warps import GROUP, UNIT, Assignment, Shape
 
@@ -159,12 +160,6 @@ def _shared(
     return offsets, moved
 
 
-def ids(problem: PlacementProblem) -> list[int]:
-    """The named-barrier ids that may be given out."""
-    count = TARGETS[problem.target].named_barriers
-    return [number for number in range(count) if number not in problem.reserved_barriers]
-
-
 def _named(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
     allowed = ids(problem)
     ordered = sorted(problem.barriers, key=lambda barrier: barrier.name)
@@ -288,25 +283,3 @@ def hints(
     if all(number is not None for number in given_ids.values()):
         found.update({encoding.named[name]: given_ids[name] or 0 for name in given_ids})
     return found
-
-
-def lowest_ids(
-    problem: PlacementProblem, fixed: Mapping[str, int] | None = None
-) -> dict[str, int | None]:
-    """Each barrier in turn, earliest phase first, at the lowest id free in its phases; None: none.
-
-    Optimal where no barrier pauses between phases.
-    """
-    given: dict[str, int | None] = dict(fixed or {})
-    masks = {need.name: need.phases for need in problem.barriers}
-    for name in id_order(problem):
-        if name not in given:
-            taken = {given[other] for other in given if masks[other] & masks[name]}
-            given[name] = next((number for number in ids(problem) if number not in taken), None)
-    return given
-
-
-def id_order(problem: PlacementProblem) -> list[str]:
-    """Named barriers in the order in which their ids are made as small as possible."""
-    ordered = sorted(problem.barriers, key=lambda need: (need.phases & -need.phases, need.name))
-    return [need.name for need in ordered]

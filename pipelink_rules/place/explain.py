@@ -19,9 +19,9 @@ from pipelink_rules.place.changes import (
     only_shared,
     shared_changes,
 )
-from pipelink_rules.place.encode import ids
 from pipelink_rules.place.explain_launch import launch_shortages, ungroupable
 from pipelink_rules.place.fragments import core
+from pipelink_rules.place.ids import ids
 from pipelink_rules.place.joint import solve
 from pipelink_rules.place.sizes import Rectangle, minimum_stages, rectangles
 from pipelink_rules.place.solver import UNKNOWN, UNSAT

@@ -17,8 +17,9 @@ from pipelink_rules.model.placement import PlacementProblem, StageVariable
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.bounds import Row, admits
-from pipelink_rules.place.encode import Encoding, id_order, lowest_ids
+from pipelink_rules.place.encode import Encoding
 from pipelink_rules.place.greedy import canonical_order, first_fit, stage_classes
+from pipelink_rules.place.ids import id_order, lowest_ids
 from pipelink_rules.place.sizes import Rectangle, minimum_stages
 from pipelink_rules.place.solver import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
 from pipelink_rules.place.warps import UNIT

@@ -113,7 +113,7 @@ class Session:
         if str(solver.check()) != SAT:
             return UNKNOWN
         model = solver.model()
-        if not all(self._z3.is_true(model.eval(claim, True)) for claim in solver.assertions()):
+        if not all(self._z3.is_true(model.evaluate(claim, True)) for claim in solver.assertions()):
             return UNKNOWN
         self.values = _values(model)
         return SAT

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pipelink_rules.model.placement import Placement, PlacementProblem
-from pipelink_rules.place.encode import Encoding, ids
+from pipelink_rules.place.encode import Encoding
 from pipelink_rules.place.greedy import canonical_order
+from pipelink_rules.place.ids import ids
 from pipelink_rules.place.objective import Search
 from pipelink_rules.place.sizes import Rectangle, minimum_stages, rectangles
 from pipelink_rules.place.solver import Bound, equal
