@@ -9,13 +9,18 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelink_rules.cli.inputs import existing, megakernel_in, stem_of
 from pipelink_rules.cli.show import read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source import Span
+
+if TYPE_CHECKING:
+    from pipelink_rules.toolkit.toolkit import Toolkit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
     from pipelink_rules.steps.image import LinkRequest, describe_image, link_image
-    from pipelink_rules.steps.paths import megakernel_files, runtime_fatbin, variant_files
+    from pipelink_rules.steps.paths import variant_files
     from pipelink_rules.toolkit.find import find_toolkit
 
     file = megakernel_in(arguments.folder, ".program.json")
@@ -49,12 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
         )
     variants = {item.variant.name: item.variant for item in program.instances}
     files = [variant_files(program.target, variant) for _, variant in sorted(variants.items())]
-    made = megakernel_files("", name)
+    toolkit = find_toolkit(build)
     inputs = [str(build / item.fatbin) for item in files]
     inputs += [str(file.parent / f"{name}.glue.fatbin")]
-    inputs += [str(build / runtime_fatbin(program.target, runtime))]
     for item in inputs:
         existing(item)
+    flags = next((variant.flags for variant in variants.values()), ())
+    inputs.append(str(_runtime(build, program.target, runtime, flags, toolkit, out)))
     plan = file.parent / f"{name}.plan.json"
     request = LinkRequest(
         objects=tuple(inputs),
@@ -67,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         audit=str(out / f"{name}.audit.json"),
         times=str(out / f"{name}.times.json"),
     )
-    link_image(request, find_toolkit(build))
+    link_image(request, toolkit)
     for suffix in ("program.json", "placement.json"):
         shutil.copyfile(file.parent / f"{name}.{suffix}", out / f"{name}.{suffix}")
     describe_image(
@@ -79,8 +85,44 @@ def run(arguments: argparse.Namespace) -> int:
         str(out / f"{name}.manifest.json"),
         str(out / f"{name}.map.txt"),
     )
-    sys.stdout.write(f"{made.name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
+    sys.stdout.write(f"{name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
     return 0
+
+
+def _runtime(
+    build: Path, arch: str, name: str, flags: Sequence[str], toolkit: Toolkit, out: Path
+) -> Path:
+    """The object of a runtime: from the build, or compiled now where no megakernel asked for it."""
+    from pipelink_rules.compile.object import compile_object
+    from pipelink_rules.diagnostics.suggest import did_you_mean
+    from pipelink_rules.files.shipped import shipped
+    from pipelink_rules.steps.paths import runtime_fatbin
+
+    found = build / runtime_fatbin(arch, name, flags)
+    if found.is_file():
+        return found
+    source = shipped("components", "runtime", f"{name}.cu")
+    if not source.is_file():
+        known = sorted(item.stem for item in source.parent.glob("*.cu"))
+        raise error(
+            "PL1302",
+            f"there is no device runtime `{name}`",
+            expected=", ".join(known),
+            found=name,
+            helps=did_you_mean(name, known),
+            subject=name,
+        )
+    made = out / found.name
+    compile_object(
+        str(source),
+        str(made),
+        arch,
+        toolkit,
+        includes=(str(shipped("components", "include")), str(source.parent)),
+        flags=tuple(flags),
+        name=f"the device runtime `{name}`",
+    )
+    return made
 
 
 def _build_of(folder: Path, arch: str) -> Path:

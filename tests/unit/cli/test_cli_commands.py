@@ -188,3 +188,14 @@ def test_bench_forwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelink_rules.cli.bench.subprocess.run", run)
     assert main(["bench", "gpu", "--pairs", "3"]) == 7
     assert calls[0][1:] == [str(ROOT / "benchmarks" / "run.py"), "--pairs", "3"]
+
+
+def test_link_needs_a_build_and_another_folder(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["link", str(built), "-o", str(built / "out")]) != 0
+    assert "is not inside a build directory" in capsys.readouterr().err
+    folder = built / "build" / "sm_90a" / "megakernels" / "sample"
+    write_json(folder / "sample.program.json", PROGRAM)
+    assert main(["link", str(folder), "-o", str(folder)]) != 0
+    assert "PL1312" in capsys.readouterr().err
