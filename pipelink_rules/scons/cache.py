@@ -1,14 +1,16 @@
-"""A local cache of finished files that never hands out a damaged one.
+"""A cache of finished files that never hands out a damaged file, nor files of two builds mixed.
 
-A blob is a header with the sha256 of what follows.  It is checked before it is used, so a
-truncated or altered blob is a miss, and is deleted.  Least recently used blobs go first once the
-cache is full.
+All targets of one step are one blob: a header with the sha256 of what follows, an index, the
+files.  A blob is written whole under its name and checked before it is used, so that a truncated
+or altered one is a miss, and is deleted.  Least recently used blobs go first once the cache is full.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,47 +23,80 @@ _HEADER = len(_MAGIC) + 64 + 1  # magic, hex digest, newline
 LIMIT = 4 << 30  # bytes
 
 
-def pack(data: bytes) -> bytes:
-    """A blob of the cache."""
-    return _MAGIC + hashlib.sha256(data).hexdigest().encode() + b"\n" + data
+def pack(files: Mapping[str, bytes]) -> bytes:
+    """A blob with these files."""
+    sizes = {name: len(files[name]) for name in sorted(files)}
+    body = json.dumps(sizes).encode() + b"\n" + b"".join(files[name] for name in sizes)
+    return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def digest_of(blob: bytes) -> str:
-    """The digest of a sound blob's content; "" where the blob is damaged."""
-    digest = blob[len(_MAGIC) : _HEADER - 1]
-    sound = blob.startswith(_MAGIC) and blob[_HEADER - 1 : _HEADER] == b"\n"
-    sound = sound and hashlib.sha256(blob[_HEADER:]).hexdigest().encode() == digest
-    return digest.decode() if sound else ""
+def unpack(blob: bytes) -> dict[str, bytes] | None:
+    """The files of a blob; None where it is damaged."""
+    digest, body = blob[len(_MAGIC) : _HEADER - 1], blob[_HEADER:]
+    if not blob.startswith(_MAGIC) or blob[_HEADER - 1 : _HEADER] != b"\n":
+        return None
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        return None
+    index, _, data = body.partition(b"\n")
+    files, position = {}, 0
+    for name, size in json.loads(index).items():
+        files[name] = data[position : position + size]
+        position += size
+    return files
 
 
 class VerifiedCache(SCons.CacheDir.CacheDir):  # type: ignore[misc]
-    """SCons' CacheDir with checked blobs.  Called from worker threads."""
+    """SCons' CacheDir with one checked blob a step.  Called from worker threads."""
 
     begin: Any = staticmethod(lambda names: None)  # told which files are about to be written
     pushed = 0
 
-    @classmethod
-    def copy_to_cache(cls, env: Any, src: str, dst: str) -> str:
-        write_bytes(dst, pack(Path(src).read_bytes()))
-        cls.pushed += 1
-        return dst
+    def cachepath(self, node: Any) -> tuple[str | None, str | None]:
+        """The blob of a node is that of the first target of its step."""
+        found: tuple[str | None, str | None] = super().cachepath(_targets(node)[0])
+        return found
+
+    def push(self, node: Any) -> None:
+        """Keeps the targets of a step, at the last one of them; a full disk is no failure."""
+        targets = _targets(node)
+        _, path = self.cachepath(node)
+        if path is None or self.is_readonly() or node is not targets[-1] or os.path.exists(path):
+            return
+        try:
+            files = {str(one): Path(one.get_internal_path()).read_bytes() for one in targets}
+            write_bytes(path, pack(files))
+        except OSError:
+            return
+        VerifiedCache.pushed += 1
+
+    def retrieve(self, node: Any) -> bool:
+        _, path = self.cachepath(node)
+        if path is not None and _files(path) is None:
+            Path(path).unlink(missing_ok=True)
+        return bool(super().retrieve(node))
 
     @classmethod
     def copy_from_cache(cls, env: Any, src: str, dst: str) -> str:
         cls.begin([dst])
-        write_bytes(dst, Path(src).read_bytes()[_HEADER:])
+        files = _files(src) or {}
+        write_bytes(dst, files[dst])
         return dst
-
-    def retrieve(self, node: Any) -> bool:
-        _, path = self.cachepath(node)
-        if path is not None and os.path.exists(path) and not digest_of(Path(path).read_bytes()):
-            Path(path).unlink(missing_ok=True)
-        return bool(super().retrieve(node))
 
     def get_cachedir_csig(self, node: Any) -> str | None:
         _, path = self.cachepath(node)
-        if path and os.path.exists(path):
-            return digest_of(Path(path).read_bytes()) or None
+        data = (_files(path) or {}).get(str(node)) if path else None
+        return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+def _targets(node: Any) -> list[Any]:
+    executor = node.get_executor()
+    return list(executor.get_all_targets()) if executor else [node]
+
+
+def _files(path: str) -> dict[str, bytes] | None:
+    try:
+        return unpack(Path(path).read_bytes())
+    except FileNotFoundError:
         return None
 
 

@@ -130,7 +130,7 @@ class Graph:
             self.session.say(compile_component(request, self.session.toolkit, inputs))
 
         asked = [self.signatures.of(neutral(variant)), arch, *request.copts, ""]
-        asked += [*request.defines, "", *map(self.portable, request.includes)]
+        asked += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
         step = Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
         targets = [files.fatbin, files.shadow, files.record]
         sources = [*rule.srcs, *rule.hdrs, header]
@@ -157,7 +157,10 @@ class Graph:
         def run(inputs: tuple[str, ...]) -> None:
             unpack_prebuilt(sidecar, out)
 
-        sources = [self.env.File(f"#{name}") for name in finished_files(sidecar)]
+        sources = [
+            self.env.File(name if os.path.isabs(name) else f"#{name}")
+            for name in finished_files(sidecar)
+        ]
         step = Step("Prebuilt", _subject(rule.label, variant, arch), run)
         targets = [files.fatbin, files.shadow, files.record]
         nodes = self.step("compile", step, targets, sources, [arch])
@@ -252,7 +255,7 @@ class Graph:
             compile_source(request, self.session.toolkit, inputs)
 
         asked = [arch, *flags, "", *request.defines, ""]
-        asked += [self.portable(folder) for folder in request.includes]
+        asked += map(self.portable, (*request.includes, request.source))
         step = Step("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
         targets = [name, paths.weak_table(name)]
         sources = [*rule.srcs, *rule.hdrs]

@@ -59,7 +59,9 @@ def collect_program(
         known = declared.get(instance)
         variants[instance] = replace(known, measured=built.measured) if known else built
     program = collect(spec, variants, arch)
-    write_json(plan_out, neutral(program))
+    # What the declaration says is resolved in the program; how it says it decides nothing.
+    resolved = replace(program, spec=MegakernelSpec(program.name, ()))
+    write_json(plan_out, neutral(resolved))
     write_json(program_out, program)
 
 

@@ -1,7 +1,7 @@
 """A CUDA toolkit that only looks like one: nvcc, nvlink, ptxas and cuobjdump in one script.
 
 Installed by `fake_toolkit.py` under each tool's name.  Every call is recorded in `log.jsonl` of
-the toolkit's root.  "Objects" are JSON: a digest over the source without comments, the entries it
+the project's TMPDIR.  "Objects" are JSON: a digest over the source without comments, the entries it
 defines, the kernels it has.  Comments in a source steer the tools:
 
     // fake: registers=64     registers that the entries of this source need
@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+SCRATCH = Path(os.environ.get("TMPDIR", ROOT))
 TOOL = Path(sys.argv[0]).name
 ARGV = sys.argv[1:]
 VERSION = "Cuda compilation tools, release 13.5, V13.5.37"
@@ -29,7 +30,7 @@ VALUED = {"-o", "-MF", "-gencode", "--keep-dir", "-Xcicc", "-std", "-arch"}
 
 def record() -> None:
     line = json.dumps({"tool": TOOL, "argv": ARGV, "cwd": os.getcwd(), "pid": os.getpid()})
-    with open(ROOT / "log.jsonl", "a") as stream:
+    with open(SCRATCH / "log.jsonl", "a") as stream:
         stream.write(line + "\n")
 
 
@@ -184,9 +185,10 @@ def ptxas() -> None:
 def nvlink() -> None:
     if "--version" in ARGV:
         return print(VERSION)
-    steering = ROOT / "nvlink.json"
+    steering = SCRATCH / "nvlink.json"
     steer = json.loads(steering.read_text()) if steering.is_file() else {}
-    time.sleep(float(steer.get("sleep", 0)))
+    if steer.get("only", "") in " ".join(ARGV):
+        time.sleep(float(steer.get("sleep", 0)))
     objects = [load(path) for path in inputs()]
     arch = option("-arch").removeprefix("sm_")
     for path, one in zip(inputs(), objects, strict=True):
