@@ -91,9 +91,7 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
         found = _NVCC.match(line) or _GCC.match(line)
         if not found:
             continue
-        column = int(found.groupdict().get("column") or 0)
-        span = Span(found["file"], int(found["line"]), column)
-        labels.append(Label(span, found["text"]))
+        labels.append(Label(_span_of(found), found["text"]))
         labels += _contract_labels(found["text"], subject)
         helps += _helps(found["text"], subject)
     contract = subject.contract
@@ -109,6 +107,26 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
         helps=tuple(dict.fromkeys(helps)),
         subject=subject.name,
     )
+
+
+def _span_of(found: re.Match[str]) -> Span:
+    """The place of an error: nvcc gives the line alone, and its text often names a word there."""
+    number = int(found["line"])
+    column = int(found.groupdict().get("column") or 0)
+    try:
+        line = (
+            Path(found["file"])
+            .read_text(encoding="utf-8", errors="replace")
+            .split("\n")[number - 1]
+        )
+    except (OSError, IndexError):
+        return Span(found["file"], number, max(column, 1))
+    for word in reversed(re.findall(r'"(\w+)"', found["text"])):
+        if hit := re.search(rf"\b{word}\b", line):
+            return Span(found["file"], number, hit.start() + 1, len(word))
+    code = line.strip()
+    start = column or len(line) - len(line.lstrip()) + 1
+    return Span(found["file"], number, start, 1 if column else max(1, len(code)))
 
 
 def _undefined(text: str) -> str:
@@ -133,6 +151,8 @@ def _contract_labels(text: str, subject: Subject) -> list[Label]:
 
 def _helps(text: str, subject: Subject) -> list[str]:
     name, contract = _undefined(text), subject.contract
+    if name and re.search(rf"\b{name}\b", subject.header):
+        return [f"`{name}` is in the component's namespace: write PL_COMPONENT::{name}"]
     if name and contract is not None:
         close = _close(name, subject)
         if close:

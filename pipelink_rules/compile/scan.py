@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pipelink_rules.compile.instructions import scan_function
 from pipelink_rules.compile.ptx import Function, Module
 from pipelink_rules.compile.sources import Sources, finding
+from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Variant
@@ -82,27 +83,29 @@ def _entries(module: Module, variant: Variant) -> Iterator[Diagnostic]:
 
 
 def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
+    spelled = demangle([item.name for item in module.variables])
     for item in module.variables:
+        name = spelled[item.name]
         if item.space == "shared":
             yield finding(
                 "PL0901",
-                f"`{item.name}` is shared memory that the contract does not declare",
+                f"`{name}` is shared memory that the contract does not declare",
                 variant,
                 sources.find(r"\b__shared__\b"),
                 item.name,
                 expected="buffers: of the contract; the entry receives their addresses",
-                found=item.text[:120],
+                found=item.text.replace(item.name, name)[:120],
                 helps=("declare a buffer in the contract and take it from the relocations",),
             )
         elif item.linkage != "extern" and _is_state(item.name, item.text, item.space, module):
             yield finding(
                 "PL0911",
-                f"`{item.name}` is global state of the object",
+                f"`{name}` is global state of the object",
                 variant,
-                sources.find(rf"\b{re.escape(item.name)}\b") or sources.find(r"\b__device__\b.*="),
+                sources.find(rf"\b__device__\b.*\b{re.escape(name.rpartition('::')[2])}\b"),
                 item.name,
                 expected="constants only; what changes is an argument of the entry",
-                found=item.text[:120],
+                found=item.text.replace(item.name, name)[:120],
                 helps=("make it `static constexpr`, or a port of the contract",),
             )
 
@@ -167,11 +170,13 @@ def _externals(
             )
     for function in module.functions:
         if function.name in _reachable(function.name, module):
+            name = demangle([function.name])[function.name]
+            stem = name.partition("(")[0].rpartition("::")[2]
             yield finding(
                 "PL0902",
-                f"`{function.name}` calls itself",
+                f"`{name}` calls itself",
                 variant,
-                None,
+                sources.find(rf"\b{re.escape(stem)}\b"),
                 function.name,
                 expected="no recursion: it needs a stack",
             )

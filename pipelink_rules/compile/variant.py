@@ -176,7 +176,7 @@ def probe_variant(
             (role.name, probe_role(variant, role, linked, arch, toolkit, work))
             for role in contract.roles
         ]
-    _keep_promises(contract.roles, dict(probes), stem)
+    keep_promises(contract.roles, dict(probes), stem)
     measured = replace(variant, measured=tuple(probes))
     build = BuildRecord(
         toolkit=record.toolkit,
@@ -237,7 +237,7 @@ def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
     return frozenset()
 
 
-def _keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem: str) -> None:
+def keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem: str) -> None:
     """The contract must not promise less than the probe found."""
     findings = []
     for role in roles:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelink_rules.compile.assembler import SETMAXNREG_IGNORED, WGMMA_SERIALISED, FunctionLog
+from pipelink_rules.compile.assembler import SETMAXNREG_IGNORED, WGMMA_SERIALISED
 from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.link.elf import Elf
@@ -17,7 +17,6 @@ from pipelink_rules.link.sass import Code, disassemble
 from pipelink_rules.model.image import Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source import Span
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 # What may be called in a finished kernel: the compiler's slow paths for division and square root,
@@ -58,7 +57,7 @@ def inspect(
         text_sha256=hashlib.sha256(elf.code(program.name)).hexdigest(),
         warnings=tuple(f"{name}: {text}" for name, text in log.assembler.coded),
     )
-    return found, tuple(compare(found, program, placement, log, numbers))
+    return found, tuple(compare(found, program, placement, log))
 
 
 def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
@@ -89,11 +88,11 @@ def region_registers(code: Code, placement: Placement) -> Iterator[tuple[str, in
 
 
 def compare(
-    found: Audit, program: Program, placement: Placement, log: LinkLog, numbers: FunctionLog
+    found: Audit, program: Program, placement: Placement, log: LinkLog
 ) -> Iterator[Diagnostic]:
     """Every difference between what was found and what was planned."""
-    place = Span(program.spec.span.file) if program.spec.span else None
-    labels = (Label(program.spec.span or place, "this megakernel"),) if place else ()
+    place = program.spec.where("name")
+    labels = (Label(place, "this megakernel"),) if place else ()
     yield from _setmaxnreg(found, placement, log, labels)
     yield from _registers(found, placement, labels)
     yield from _memory(found, program, labels)

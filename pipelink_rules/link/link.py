@@ -64,14 +64,15 @@ def link_unchecked(
 ) -> LinkLog:
     """The link alone, in the order given; the result is read back."""
     log = BACKENDS[backend](objects, arch, toolkit, out, entry, options)
-    findings = tuple(_read_back(Path(out), entry, arch, log))
+    findings = tuple(read_back(Path(out), entry, arch, log))
     if findings:
         Path(out).unlink(missing_ok=True)
         raise PipelinkError(findings)
     return log
 
 
-def _read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diagnostic]:
+def read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diagnostic]:
+    """What is wrong with a link that the linker calls a success."""
     if log.partial:
         yield Diagnostic(
             "PL1212",

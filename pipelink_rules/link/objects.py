@@ -73,7 +73,7 @@ def check_objects(
         *(item for one in objects for item in _toolchain(one, toolkit)),
         *(item for one in objects for item in _architecture(one, arch)),
         *_flags(objects, arch),
-        *_names(objects),
+        *shared_names(objects),
     )
 
 
@@ -173,7 +173,8 @@ def _word(value: str) -> str:
     return {"0": "false", "1": "true"}.get(value, value)
 
 
-def _names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
+def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
+    """PL0903 for each pair of objects that define a weak name differently."""
     owners = {one.path: one for one in objects}
     clashes = find_clashes({one.path: one.weak for one in objects if one.weak})
     pairs: dict[tuple[str, ...], list[Clash]] = {}
@@ -186,7 +187,7 @@ def _names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
         yield Diagnostic(
             "PL0903",
             f"`{_called(one)}` and `{_called(two)}` define {names[0]} differently"
-            + (f", and {len(names) - 1} more names" if len(names) > 1 else ""),
+            + (f", and {len(names) - 1} more" if len(names) > 1 else ""),
             tuple(Label(item.span, f"`{_called(item)}` has one body") for item in (one, two)),
             expected="one body for each shared name",
             found=", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),

@@ -1,0 +1,10 @@
+// scale: acc *= factor.
+#include "scale.contract.cuh"
+
+extern "C" __global__ void scale_kernel(float* values) { values[0] *= 2.0f; }
+
+PL_ENTRY(apply)(const PL_COMPONENT::ApplyRelocations& at, PL_COMPONENT::ApplyPorts& port,
+                const PL_COMPONENT::ApplyWork& work, uint32_t thread) {
+#pragma unroll
+  for (float& value : port.acc) value *= port.factor;
+}

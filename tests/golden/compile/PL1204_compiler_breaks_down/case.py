@@ -1,0 +1,6 @@
+from pipelink_rules.compile.run import check_alive
+from pipelink_rules.toolkit.process import ToolOutput
+
+
+def run():
+    check_alive(ToolOutput(("/cuda/bin/ptxas", "-arch=sm_90a", "scale.ptx"), -11, ""))

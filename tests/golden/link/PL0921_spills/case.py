@@ -1,0 +1,16 @@
+from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+
+from pipelink_rules.link.audit import compare
+from pipelink_rules.model.source import Span
+
+
+def run():
+    program = program_of_demo(Span("SConscript", 3, 1, 14))
+    found = audit_of_demo(
+        stack_bytes=48,
+        spill_stores=64,
+        spill_loads=80,
+        region_registers=(("load", 40), ("mma", 232)),
+    )
+    log = log_of("")
+    return compare(found, program, placement_of_demo(), log)

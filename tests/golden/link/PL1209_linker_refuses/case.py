@@ -1,0 +1,12 @@
+from linked import log_of
+
+from pipelink_rules.link.log import failure
+
+TEXT = """\
+nvlink fatal   : Internal error: unexpected reloc
+"""
+
+
+def run():
+    log = log_of()
+    return [failure(TEXT, "demo", log.backend, log.command)]

@@ -1,0 +1,13 @@
+from linked import log_of
+
+from pipelink_rules.link.log import failure
+
+TEXT = """\
+ptxas fatal   : Unresolved extern function 'pl_scale_apply_0123456789ab'
+nvlink fatal   : elfLink fatbinary error
+"""
+
+
+def run():
+    log = log_of()
+    return [failure(TEXT, "demo", log.backend, log.command)]

@@ -1,0 +1,16 @@
+from linked import log_of
+
+from pipelink_rules.link.log import failure
+
+TEXT = """\
+nvlink info    : b.fatbin: link error: error: Linking globals named '_Z9pad_widthi': \
+symbol multiply defined!
+
+NVVM_ERROR_COMPILATION
+nvlink fatal   : elfLink JIT compile failed
+"""
+
+
+def run():
+    log = log_of()
+    return [failure(TEXT, "demo", log.backend, log.command)]
