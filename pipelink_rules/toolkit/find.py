@@ -61,9 +61,14 @@ def _all_candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
         root_found = root_of_nvcc(Path(nvcc), _dryrun(nvcc, environ))
         if root_found:
             yield Candidate("nvcc on PATH", root_found.absolute())
-    for root in sorted(Path("/usr/local").glob("cuda*"), key=_newest_first, reverse=True):
-        if (root / "bin/nvcc").exists():
-            yield Candidate("/usr/local", root)
+    for root in system_roots():
+        yield Candidate("/usr/local", root)
+
+
+def system_roots() -> list[Path]:
+    """Toolkits in the place where installers put them, the newest first."""
+    found = sorted(Path("/usr/local").glob("cuda*"), key=_newest_first, reverse=True)
+    return [root for root in found if (root / "bin/nvcc").exists()]
 
 
 def _newest_first(root: Path) -> tuple[int, ...]:
