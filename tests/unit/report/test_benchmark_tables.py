@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "benchmarks"))
 
-import references
-import tables
-from monolith import baseline
+import references  # noqa: E402
+import tables  # noqa: E402
+from monolith import baseline  # noqa: E402
 
 MEGAKERNELS = sorted(path.parent.name for path in (ROOT / "megakernels").glob("*/SConscript"))
 
