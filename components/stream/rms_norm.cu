@@ -3,7 +3,7 @@
 //     x {rows [ROWS, D]} ──▶ rms_norm ──▶ y {rows [ROWS, D]}
 //     weight [D] ───────────▶
 //
-// A row is read twice from shared memory: once for its squares, once to scale it.
+// A row is read once into registers; its stage is free for the next copy before it is scaled.
 #include <pipelink/rows.cuh>
 
 #include "rms_norm.contract.cuh"
@@ -15,20 +15,24 @@ constexpr int kChunk = 16 / sizeof(T);           // elements of one 16-byte acce
 constexpr int kSteps = kD / (32 * kChunk);       // accesses of a lane in one row
 constexpr uint32_t kRowBytes = kD * sizeof(T);
 
-__device__ __forceinline__ void norm_row(uint32_t source, uint32_t target, const T* weight,
-                                         float eps, uint32_t lane) {
+/// Reads the lane's share of a row; returns its sum of squares.
+__device__ __forceinline__ float load_row(uint4 (&row)[kSteps], uint32_t source, uint32_t lane) {
   float sum = 0.0f;
-#pragma unroll 8
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
-    sum += pipelink::square_sum<T>(pipelink::load_shared_16(source + (step * 32 + lane) * 16));
+    row[step] = pipelink::load_shared_16(source + (step * 32 + lane) * 16);
+    sum += pipelink::square_sum<T>(row[step]);
   }
-  const float scale = rsqrtf(pipelink::warp_sum(sum) / kD + eps);
-#pragma unroll 4
+  return sum;
+}
+
+__device__ __forceinline__ void store_row(const uint4 (&row)[kSteps], uint32_t target,
+                                          const T* weight, float scale, uint32_t lane) {
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const uint32_t chunk = step * 32 + lane;
-    const uint4 x = pipelink::load_shared_16(source + chunk * 16);
     const uint4 w = __ldg(reinterpret_cast<const uint4*>(weight) + chunk);
-    pipelink::store_shared_16(target + chunk * 16, pipelink::scale_chunk<T>(x, w, scale));
+    pipelink::store_shared_16(target + chunk * 16, pipelink::scale_chunk<T>(row[step], w, scale));
   }
 }
 
@@ -39,16 +43,25 @@ PL_ENTRY(compute)(const PL_COMPONENT::ComputeRelocations& at, PL_COMPONENT::Comp
                   const PL_COMPONENT::ComputeWork& work, uint32_t thread) {
   using namespace PL_COMPONENT;
   const uint32_t row = pipelink::uniform(thread / 32);
+  const uint32_t lane = thread % 32;
+  const bool mine = row < static_cast<uint32_t>(work.rows);
+  uint4 values[kSteps];
+  float sum = 0.0f;
   pl_ring_wait(at.x, port.x);
-  pl_ring_acquire(at.y, port.y);
-  if (row < static_cast<uint32_t>(work.rows)) {
-    norm_row(pipelink::stage_address(at.x, port.x) + X::kRows + row * kRowBytes,
-             pipelink::stage_address(at.y, port.y) + Y::kRows + row * kRowBytes, port.weight,
-             port.eps, thread % 32);
+  if (mine) {
+    const uint32_t stage = pipelink::stage_address(at.x, port.x);
+    sum = load_row(values, stage + X::kRows + row * kRowBytes, lane);
   }
-  pl_fence_async();  // before the store reads y, and before the next copy overwrites x
+  pl_fence_async();  // before the next copy overwrites x
   pl_ring_release(at.x, port.x);
-  pl_ring_commit(at.y, port.y);
   pl_ring_advance(at.x, port.x);
+  const float scale = rsqrtf(pipelink::warp_sum(sum) / kD + port.eps);
+  pl_ring_acquire(at.y, port.y);
+  if (mine) {
+    const uint32_t stage = pipelink::stage_address(at.y, port.y);
+    store_row(values, stage + Y::kRows + row * kRowBytes, port.weight, scale, lane);
+  }
+  pl_fence_async();  // before the store reads y
+  pl_ring_commit(at.y, port.y);
   pl_ring_advance(at.y, port.y);
 }

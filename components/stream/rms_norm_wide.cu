@@ -41,27 +41,29 @@ __device__ __forceinline__ float role_sum(const ComputeRelocations& at, const Co
 PL_ENTRY(compute)(const PL_COMPONENT::ComputeRelocations& at, PL_COMPONENT::ComputePorts& port,
                   const PL_COMPONENT::ComputeWork&, uint32_t thread) {
   using namespace PL_COMPONENT;
+  uint4 values[kSteps];
+  float sum = 0.0f;
   pl_ring_wait(at.x, port.x);
   const uint32_t source = pipelink::stage_address(at.x, port.x) + X::kRows;
-  float sum = 0.0f;
-#pragma unroll 8
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
-    const uint32_t chunk = step * kThreads + thread;
-    sum += pipelink::square_sum<T>(pipelink::load_shared_16(source + chunk * 16));
+    values[step] = pipelink::load_shared_16(source + (step * kThreads + thread) * 16);
+    sum += pipelink::square_sum<T>(values[step]);
   }
+  pl_fence_async();  // before the next copy overwrites x
+  pl_ring_release(at.x, port.x);
   const float scale = rsqrtf(role_sum(at, port, sum, thread) / kD + port.eps);
+  pl_ring_advance(at.x, port.x);
   pl_ring_acquire(at.y, port.y);
   const uint32_t target = pipelink::stage_address(at.y, port.y) + Y::kRows;
-#pragma unroll 4
+#pragma unroll
   for (int step = 0; step < kSteps; ++step) {
     const uint32_t chunk = step * kThreads + thread;
-    const uint4 x = pipelink::load_shared_16(source + chunk * 16);
     const uint4 weight = __ldg(reinterpret_cast<const uint4*>(port.weight) + chunk);
-    pipelink::store_shared_16(target + chunk * 16, pipelink::scale_chunk<T>(x, weight, scale));
+    pipelink::store_shared_16(target + chunk * 16,
+                              pipelink::scale_chunk<T>(values[step], weight, scale));
   }
-  pl_fence_async();  // before the store reads y, and before the next copy overwrites x
-  pl_ring_release(at.x, port.x);
+  pl_fence_async();  // before the store reads y
   pl_ring_commit(at.y, port.y);
-  pl_ring_advance(at.x, port.x);
   pl_ring_advance(at.y, port.y);
 }
