@@ -12,7 +12,7 @@ from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.model import COPY, STORE, WRITE, Composition
 from pipelink_rules.check.protocol.trips import Range, ranges
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, dotted
+from pipelink_rules.check.resolved import Resolved, dotted, operations
 from pipelink_rules.check.tensor_copy import GRAIN, SAMPLES, box_bytes
 from pipelink_rules.check.types import shape_of
 from pipelink_rules.contract.expression import evaluate, names
@@ -48,7 +48,10 @@ def copies_cover(resolved: Resolved) -> Iterator[Diagnostic]:
         for member in port.members:
             sources = copied.get((instance, name, member.name), [])
             tensors = [resolved.contracts[instance].port(source) for source in sources]
-            if not tensors or any(tensor.tile is None for tensor in tensors):
+            bulk = [tensor for tensor in tensors if tensor.tile is None]
+            if len(tensors) > 1 and bulk:
+                yield _twice(resolved, channel.producer, member, len(tensors))
+            if not tensors or bulk:
                 continue
             brought = sum(box_bytes(tensor) for tensor in tensors) * warps
             if brought != member_bytes(member):
@@ -56,6 +59,29 @@ def copies_cover(resolved: Resolved) -> Iterator[Diagnostic]:
                     resolved, channel.producer, member, tensors[0], brought, len(tensors)
                 )
     yield from _stores_cover(resolved, composition)
+
+
+def _twice(resolved: Resolved, end: tuple[str, str], member: Member, times: int) -> Diagnostic:
+    port = resolved.port(end)
+    copies = [
+        op
+        for op in operations(resolved.role_of(end).body)
+        if (op.verb, op.target, op.member) == ("copy", end[1], member.name)
+    ]
+    return Diagnostic(
+        "PL0607",
+        f"tile `{dotted(end)}.{member.name}` is filled by {times} copies, one of them a bulk copy",
+        labels(
+            *((op.span, "fills the tile") for op in copies),
+            (member.span, f"{shape_of(member)} {member.dtype}"),
+            (port.where("tx_bytes"), "announced for one bulk copy"),
+        ),
+        expected="one bulk copy per tile and item: it brings what is announced",
+        found=f"{times} copies",
+        at_run_time="more bytes than announced arrive: the consumer waits for ever",
+        helps=("leave one copy",),
+        subject=f"{dotted(end)}.{member.name}",
+    )
 
 
 def _coverage(

@@ -217,10 +217,10 @@ def buffers_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
                 told.add(buffer.name)
                 have = math.gcd(buffer.align, piece)
                 aligned = buffer.align % need == 0
+                name = f"{instance.name}.{buffer.name}"
                 yield Diagnostic(
                     "PL0604",
-                    f"buffer `{instance.name}.{buffer.name}` has pieces at multiples of {have} bytes, "
-                    f"not of {need}",
+                    f"pieces of buffer `{name}` start at multiples of {have} bytes, not of {need}",
                     labels(
                         (buffer.span, f"align {buffer.align}"),
                         (tile.span if tile else op.span, f"needs {need} bytes"),
@@ -233,7 +233,7 @@ def buffers_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
                         if not aligned
                         else (f"choose a box whose bytes are a multiple of {need}",)
                     ),
-                    subject=f"{instance.name}.{buffer.name}",
+                    subject=name,
                 )
 
 

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pipelink_rules.check.protocol.model import (
     ARRIVE,
     COPY,
+    MEET,
     MMA,
     READ,
     SIGNAL,
     STORE,
     UNKNOWN,
+    WAIT,
     WRITE,
     Action,
     Composition,
@@ -25,6 +27,25 @@ def miscounts(composition: Composition) -> Iterator[Problem]:
     yield from _phases(composition)
     yield from _generations(composition)
     yield from _contents(composition)
+
+
+def starved(run: Composition) -> Iterator[Problem]:
+    """Waits of a finite run for arrivals that never come: a role has begun with one too many."""
+    came: dict[tuple[str, int], int] = defaultdict(int)
+    for process in run.processes:
+        for action in process.period:
+            if action.kind in (ARRIVE, SIGNAL):
+                came[action.target, action.item] += action.amount
+    needed = {name: barrier.arrivals for name, barrier in run.barriers.items()}
+    needed |= {name: barrier.threads for name, barrier in run.named.items()}
+    for process in run.processes:
+        for action in process.period:
+            if action.kind in (WAIT, MEET) and action.item >= 0:
+                found = came[action.target, action.item]
+                if found < needed[action.target]:
+                    numbers = (found, needed[action.target])
+                    yield Problem("starved", action.target, action, None, numbers)
+                    break
 
 
 def _phases(composition: Composition) -> Iterator[Problem]:

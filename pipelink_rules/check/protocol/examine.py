@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.protocol.clocks import Clocks
-from pipelink_rules.check.protocol.counts import miscounts
+from pipelink_rules.check.protocol.counts import miscounts, starved
 from pipelink_rules.check.protocol.graph import Graph
 from pipelink_rules.check.protocol.groups import in_flight
 from pipelink_rules.check.protocol.liveness import order_of
@@ -19,10 +19,10 @@ def examine(composition: Composition) -> tuple[Problem, ...]:
 
     A periodic composition is judged for all numbers of periods; a finite one is one run.
     """
-    problems = [] if composition.finite else list(miscounts(composition))
+    problems = list(starved(composition) if composition.finite else miscounts(composition))
     for process in composition.processes:
         problems += _groups(process, composition.finite)
-    if any(problem.kind in ("arrivals", "threads") for problem in problems):
+    if any(problem.kind in ("arrivals", "threads", "unwritten") for problem in problems):
         return tuple(problems)
     graph = Graph(composition)
     verdict = order_of(graph)

@@ -32,7 +32,7 @@ def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
         }
         if not waits:
             continue
-        rounds = 1 if finite else 2 + max(waits.values()) // len(places)
+        rounds = 1 if finite else 3 + min(waits.values()) // len(places)
         marks = sorted([*places, *waits])
         pending: deque[tuple[int, int]] = deque()
         for turn in range(rounds):

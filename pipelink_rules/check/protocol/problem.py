@@ -16,6 +16,7 @@ class Problem(NamedTuple):
     alias       PL0203  the wait, -                                    -1: too early, 1: lapped
     recycle     PL0303  arrival of a generation, one of the next       -
     threads     PL0302  some use of the named barrier, -               found, wanted
+    starved     PL0401  the wait, -                                    found, wanted
     deadlock    PL0401  -, - (cycle: edges as (action or event, reason, distance))
     unordered   PL0501  earlier access, later access                   distance in items
     unfenced    PL0502  generic access, asynchronous access            distance in items

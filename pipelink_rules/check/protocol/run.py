@@ -79,6 +79,7 @@ class Run:
         prologue = self._once("prologue")
         begun = {name: cursor.next for name, cursor in self.cursors.items()}
         turned = dict(self.turn)
+        self.actions = []
         for item in work:
             self.work = item
             for call in range(self.part.role.calls):

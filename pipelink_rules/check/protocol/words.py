@@ -15,7 +15,7 @@ from pipelink_rules.check.protocol.words_counts import (
     turns,
     unwritten,
 )
-from pipelink_rules.check.protocol.words_deadlock import deadlock
+from pipelink_rules.check.protocol.words_deadlock import deadlock, starved
 from pipelink_rules.check.protocol.words_groups import in_flight, storing
 from pipelink_rules.check.protocol.words_order import alias, recycle, stale, unfenced, unordered
 from pipelink_rules.check.resolved import Resolved
@@ -34,6 +34,7 @@ KINDS: dict[str, tuple[int, Tell]] = {
     "turns": (21, turns),
     "recycle": (22, recycle),
     "deadlock": (30, deadlock),
+    "starved": (31, starved),
     "in flight": (40, in_flight),
     "storing": (41, storing),
     "unwritten": (42, unwritten),

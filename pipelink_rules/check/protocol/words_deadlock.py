@@ -107,3 +107,27 @@ def _ask(channel: Channel, stages: int, more: int) -> str:
     else:
         where = f"give `{channel.name}` {count(stages, 'stage')}"
     return f"{where}: {more} bytes of shared memory more"
+
+
+def starved(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnostic:
+    """PL0401: the last wait of a role is for an arrival that nobody makes."""
+    problem = item.problem
+    assert problem.first is not None
+    origin = problem.first.origin
+    found, wanted = problem.numbers
+    role = resolved.contracts[origin.instance].role(origin.role)
+    return Diagnostic(
+        "PL0401",
+        f"the last `{origin.text}` of `{origin.owner}` waits for ever",
+        labels(
+            (origin.span, f"{found} of {wanted} arrivals come to the last one"),
+            (role.where("prologue"), "one more before the first work item"),
+        ),
+        expected="every role to come as often as those it waits for",
+        found=f"{found} of {wanted} arrivals",
+        at_run_time="the kernel hangs after its last work item",
+        helps=(
+            f"let the other roles of `{origin.name}` come once more, in a prologue or epilogue",
+        ),
+        subject=f"{origin.instance}.{origin.name}",
+    )

@@ -69,19 +69,16 @@ def gemm(
 
 def epilogue(fence: bool = True, drained: bool = True) -> Composition:
     """One role writes C, another stores it; two named barriers order them."""
-    write = [_meet("free", 0, 128), act(WRITE, "C", 0)]
-    write += ([act(FENCE)] if fence else []) + [_meet("full", 0, 128)]
-    store = [_meet("free", 0, 32), _meet("full", 0, 32), [act(STORE, "C", 0)]]
-    store.append([act(AWAIT, "store", 0, 0 if drained else 1)])
-    flat = lambda parts: tuple(
-        a for part in parts for a in (part if isinstance(part, list) else [part])
-    )
+    write = [*_meet("free", 0, 128), act(WRITE, "C", 0)]
+    write += ([act(FENCE)] if fence else []) + _meet("full", 0, 128)
+    store = [*_meet("free", 0, 32), *_meet("full", 0, 32), act(STORE, "C", 0)]
+    store.append(act(AWAIT, "store", 0, 0 if drained else 1))
     named = {"free": Named(160, 1), "full": Named(160, 1)}
     return Composition(
         {},
         {"C": Memory(1, 1)},
         named,
-        (Process("write", flat(write)), Process("store", flat(store))),
+        (Process("write", tuple(write)), Process("store", tuple(store))),
     )
 
 
@@ -124,8 +121,13 @@ def chain(rng: random.Random) -> Composition:
     """load -> mma -> epilogue with random, often wrong terms."""
     one, two, trip = rng.randint(1, 3), rng.randint(1, 2), rng.choice((1, 1, 2, 3))
     depth, lag = rng.choice((0, 0, 1)), rng.choice((0, 1, 1, 2))
-    wrong = lambda: rng.random() < 0.1
-    off = lambda count: max(1, count + rng.choice((-1, 1))) if wrong() else count
+
+    def wrong() -> bool:
+        return rng.random() < 0.1
+
+    def off(count: int) -> int:
+        return max(1, count + rng.choice((-1, 1))) if wrong() else count
+
     early, late = int(wrong()), int(wrong())
     load, mma, epi = [], [], []
     for x in range(trip):
@@ -170,52 +172,65 @@ def chain(rng: random.Random) -> Composition:
 
 
 def crowd(rng: random.Random) -> Composition:
-    """Two writers and one or two readers of one ring, items dealt in a random way; named barriers."""
+    """Two writers and up to two readers of one ring, items dealt in a random way, and a barrier."""
     stages, items = rng.randint(1, 3), rng.choice((2, 2, 3))
     readers = rng.choice((1, 1, 2))
     owner = [rng.randint(0, 1) for _ in range(items)]
-    processes = []
-    for writer in (0, 1):
-        steps = []
-        for x in range(items):
-            if owner[x] == writer:
-                steps += [act(WAIT, "e", x - stages), act(WRITE, "R", x), act(ARRIVE, "f", x)]
-        processes.append(steps)
     dealt = rng.random() < 0.4 and readers == 2
+    processes: list[list[list[Action]]] = []  # per process, steps of actions
+    for writer in (0, 1):
+        mine = [x for x in range(items) if owner[x] == writer]
+        processes.append(
+            [[act(WAIT, "e", x - stages), act(WRITE, "R", x), act(ARRIVE, "f", x)] for x in mine]
+        )
     for reader in range(readers):
-        steps = []
-        for x in range(items):
-            if not dealt or x % 2 == reader:
-                steps += [act(WAIT, "f", x), act(READ, "R", x), act(ARRIVE, "e", x)]
-        processes.append(steps)
+        mine = [x for x in range(items) if not dealt or x % 2 == reader]
+        processes.append(
+            [[act(WAIT, "f", x), act(READ, "R", x), act(ARRIVE, "e", x)] for x in mine]
+        )
     named = {}
     if rng.random() < 0.5:
-        chosen = rng.sample(range(len(processes)), 2)
         times = rng.choice((1, 1, 2))
         named["b"] = Named(64, times)
-        for position, index in enumerate(chosen):
-            for time in range(times):
-                place = rng.randint(0, len(processes[index]))
+        for position, index in enumerate(rng.sample(range(len(processes)), 2)):
+            places = sorted(rng.randint(0, len(processes[index])) for _ in range(times))
+            for time in reversed(range(times)):
                 syncs = position == 0 or rng.random() < 0.6
                 step = [act(SIGNAL, "b", time, 32)] + ([act(MEET, "b", time)] if syncs else [])
-                processes[index][place:place] = [("b", time, step)]
-        for index in chosen:  # generations in program order
-            marks = [
-                k
-                for k, entry in enumerate(processes[index])
-                if isinstance(entry, tuple) and not isinstance(entry, Action)
-            ]
-            for time, place in enumerate(marks):
-                step = processes[index][place][2]
-                processes[index][place] = [entry._replace(item=time) for entry in step]
-        processes = [
-            [a for entry in steps for a in (entry if isinstance(entry, list) else [entry])]
-            for steps in processes
-        ]
-    empties = 1 if dealt else readers
+                processes[index].insert(places[time], step)
     return Composition(
-        {"f": Barrier(stages, 1, items), "e": Barrier(stages, empties, items)},
+        {"f": Barrier(stages, 1, items), "e": Barrier(stages, 1 if dealt else readers, items)},
         {"R": Memory(stages, items)},
         named,
-        tuple(Process(f"p{index}", tuple(steps)) for index, steps in enumerate(processes)),
+        tuple(
+            Process(f"p{index}", tuple(action for step in steps for action in step))
+            for index, steps in enumerate(processes)
+        ),
+    )
+
+
+def proxied(rng: random.Random) -> Composition:
+    """copy -> generic read and write -> bulk store, with fences in random places."""
+    one, two = rng.randint(1, 2), rng.randint(1, 2)
+    load = [act(WAIT, "xe", -one), act(ARRIVE, "xf", 0, 1, 64), act(COPY, "X", 0, 1, 64, "xf")]
+    work = [
+        act(WAIT, "xf", 0),
+        act(READ, "X", 0),
+        act(WAIT, "ye", -two),
+        act(WRITE, "Y", 0),
+        act(ARRIVE, "xe", 0),
+        act(ARRIVE, "yf", 0),
+    ]
+    put = [act(WAIT, "yf", 0), act(STORE, "Y", 0), act(AWAIT, "store", 0, 0), act(ARRIVE, "ye", 0)]
+    if rng.random() < 0.3:
+        put[1:3] = [act(READ, "Y", 0)]
+    for program, chance in ((load, 0.2), (work, 0.6), (work, 0.4), (put, 0.3)):
+        if rng.random() < chance:
+            program.insert(rng.randint(0, len(program)), act(FENCE))
+    names = (("xe", one), ("xf", one), ("ye", two), ("yf", two))
+    return Composition(
+        {name: Barrier(stages, 1, 1) for name, stages in names},
+        {"X": Memory(one, 1), "Y": Memory(two, 1)},
+        {},
+        (Process("load", tuple(load)), Process("work", tuple(work)), Process("put", tuple(put))),
     )

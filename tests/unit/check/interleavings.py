@@ -186,7 +186,8 @@ class _Machine:
             place = self.named[target]
             if named[place] // self.threads[place] != item:
                 raise _Bad(ALIAS)  # counted for another generation
-            return (*((moved,) + state[1:5]), _put(named, place, named[place] + action.amount))
+            came = _put(named, place, named[place] + action.amount)
+            return (moved, barriers, slots, flying, groups, came)
         if kind == MEET:
             place = self.named[target]
             return (moved, *state[1:]) if named[place] >= (item + 1) * self.threads[place] else None

@@ -1,0 +1,118 @@
+"""The graph against every interleaving: what passes runs well, what runs well passes."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from compositions import chain, crowd, epilogue, gemm, ping_pong
+from interleavings import ALIAS, DEADLOCK, LIMIT, OK, RACE, explore
+from mutations import mutated, with_known_bytes
+from programs import program
+
+from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.model import Composition, unroll
+from pipelink_rules.check.protocol.trips import ranges
+from pipelink_rules.model.program import Program
+
+HANDOVER = [
+    [
+        '"store.acc": "mma.acc"},',
+        '"store.acc": "mma.acc"},\n    transfers={"store.acc": "handover"},',
+    ]
+]
+
+SCENARIOS = {
+    "correct": (gemm(), "", OK),
+    "producer starts with the consumer's parity": (gemm(empty_shift=4), "deadlock", DEADLOCK),
+    "consumer starts with the producer's parity": (gemm(full_shift=-4), "alias", RACE),
+    "empty counts twice the arrivals": (gemm(empty=16), "arrivals", DEADLOCK),
+    "empty counts half the arrivals": (gemm(empty=4), "arrivals", ALIAS),
+    "half of the bytes announced": (gemm(announce=32), "bytes", DEADLOCK),
+    "one stage and a lag": (gemm(1), "deadlock", DEADLOCK),
+    "released in flight": (gemm(2, lag=0), "in flight", RACE),
+    "last item not flushed": (gemm(flush=False), "arrivals", DEADLOCK),
+    "epilogue": (epilogue(), "", OK),
+    "epilogue without a fence": (epilogue(fence=False), "unfenced", OK),  # proxies have no state
+    "epilogue, store in flight": (epilogue(drained=False), "storing", RACE),
+    "ping-pong": (ping_pong(), "", OK),
+    "ping-pong without a first turn": (ping_pong(False), "deadlock", DEADLOCK),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_scenario(name: str) -> None:
+    composition, kind, verdict = SCENARIOS[name]
+    assert {problem.kind for problem in examine(composition)} >= ({kind} if kind else set())
+    assert bool(examine(composition)) is bool(kind)
+    assert explore(unroll(composition, 4)) == verdict
+
+
+def test_no_items_are_no_problem() -> None:
+    assert not examine(gemm(trip=0))
+    assert not examine(unroll(gemm(), 0))
+    assert explore(unroll(gemm(trip=0), 3)) == OK
+
+
+def periods(composition: Composition) -> int:
+    """Enough to use every stage twice."""
+    rounds = [-(-2 * m.stages // m.items) for m in composition.memories.values() if m.items]
+    return min(2 + max(rounds, default=1), 6)
+
+
+@pytest.mark.parametrize("make", [chain, crowd])
+def test_graph_and_oracle_agree(make: Callable[[random.Random], Composition]) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(600):
+        composition = make(random.Random(f"{make.__name__} {seed}"))
+        found = [problem.kind for problem in examine(composition) if problem.kind != "unfenced"]
+        verdict = explore(unroll(composition, periods(composition)), 60_000)
+        seen[verdict] += 1
+        if verdict != LIMIT:
+            assert bool(found) is (verdict != OK), (seed, found, verdict)
+    assert seen[OK] > 150 and len(seen) >= 3 and not seen[LIMIT]
+
+
+@pytest.fixture(scope="module")
+def bases() -> dict[str, Program]:
+    return {
+        "gemm": program("gemm"),
+        "stream": program("stream"),
+        "join": program("join"),
+        "handover": program("gemm", SConscript=HANDOVER),
+    }
+
+
+def test_mutated_contracts_are_judged_as_they_run(bases: dict[str, Program]) -> None:
+    """A contract with an operation too many, too few or elsewhere passes only if it runs well."""
+    seen: Counter[str] = Counter()
+    for seed in range(220):
+        rng = random.Random(f"mutation {seed}")
+        name = rng.choice(sorted(bases))
+        blueprint = Blueprint(mutated(rng, bases[name]))
+        channels = blueprint.program.channels
+        stages = {c.name: rng.choice((c.minimum, max(1, c.minimum - 1))) for c in channels}
+        trip = rng.choice((1, 2, 3))
+        work = {field: values.clip(trip) for field, values in ranges(blueprint.program).items()}
+        composition, problems = compose(blueprint, stages, [work])
+        if problems:  # it takes what is not there: nothing to run
+            seen["refused"] += 1
+            continue
+        kinds = [
+            problem.kind
+            for problem in examine(composition)
+            if problem.kind != "unfenced" and (problem.first or problem.kind != "in flight")
+        ]
+        run = unroll(with_known_bytes(composition), 3 if name == "handover" else 4)
+        verdict = explore(run, 60_000)
+        seen[verdict] += 1
+        if verdict == LIMIT:
+            continue
+        assert kinds or verdict == OK, (seed, name, verdict)
+        if verdict == OK:  # two releases of one stage may stand for each other
+            assert set(kinds) <= {"arrivals"}, (seed, name, kinds)
+    assert min(seen[OK], seen[DEADLOCK], seen[RACE], seen["refused"]) > 10
