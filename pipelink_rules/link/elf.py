@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 from pipelink_rules.diagnostics.diagnostic import error
 
@@ -55,23 +54,20 @@ class Elf:
             raise error("PL0904", "the linked file is not a 64-bit ELF cubin", found=repr(data[:8]))
         try:
             self.sections = tuple(_sections(data))
+            self.symbols = tuple(self._read_symbols())
         except (struct.error, IndexError, ValueError) as problem:
             raise error(
                 "PL0904", "the linked file is a damaged cubin", found=str(problem)
             ) from None
 
-    @cached_property
-    def symbols(self) -> tuple[Symbol, ...]:
-        """Symbols in file order; the index is what .nv.info refers to."""
+    def _read_symbols(self) -> Iterator[Symbol]:
+        """In file order: the index is what .nv.info refers to."""
         table = next((item for item in self.sections if item.kind == _SYMTAB), None)
         if table is None:
-            return ()
+            return
         names = self.sections[table.link].data
-        found = []
-        for fields in _SYMBOL.iter_unpack(table.data):
-            name, info, _, section, value, size = fields
-            found.append(Symbol(_string(names, name), value, size, section, info))
-        return tuple(found)
+        for name, info, _, section, value, size in _SYMBOL.iter_unpack(table.data):
+            yield Symbol(_string(names, name), value, size, section, info)
 
     def section(self, name: str) -> Section | None:
         """The section of that name."""

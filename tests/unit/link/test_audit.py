@@ -1,0 +1,106 @@
+"""The audit: a kernel as planned passes, each single difference is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+
+from pipelink_rules.link.audit import compare, planned_setmaxnreg, region_registers
+from pipelink_rules.link.sass import Code
+from pipelink_rules.model.placement import Warpgroup
+
+
+def codes(found: dict[str, Any], placement: dict[str, Any] | None = None, log: str = "") -> list:
+    audit, place = audit_of_demo(**found), placement_of_demo(**(placement or {}))
+    return [item.code for item in compare(audit, program_of_demo(), place, log_of(log))]
+
+
+def test_the_planned_kernel_passes() -> None:
+    assert codes({}) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        ({"setmaxnreg": (40,)}, "PL0920"),
+        ({"setmaxnreg": (40, 40, 232)}, "PL0920"),
+        ({"setmaxnreg": (40, 240)}, "PL0920"),
+        ({"registers": 176}, "PL0927"),
+        ({"registers": 160}, "PL0927"),
+        ({"stack_bytes": 8}, "PL0921"),
+        ({"spill_loads": 8}, "PL0921"),
+        ({"static_shared_bytes": 16}, "PL0924"),
+        ({"calls": ("_Z3padi",)}, "PL0922"),
+        ({"calls": ("(register)",)}, "PL0922"),
+        ({"barrier_ids": ((0, 1), (2, 1))}, "PL0925"),
+        ({"barrier_ids": ((-1, 1),)}, "PL0925"),
+        ({"region_registers": (("load", 41), ("mma", 154))}, "PL0923"),
+    ],
+)
+def test_each_difference_is_found(found: dict[str, Any], code: str) -> None:
+    assert codes(found) == [code]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"calls": ("$__internal_0_$__cuda_sm20_div_u32",)},
+        {"calls": ("report (ends the kernel)",), "stack_bytes": 16},
+        {"barrier_ids": ((0, 1),)},  # a barrier that folded away
+        {"region_registers": (("load", 40), ("mma", 232))},
+    ],
+)
+def test_what_is_allowed(found: dict[str, Any]) -> None:
+    assert codes(found) == []
+
+
+def test_no_setmaxnreg_planned_and_none_found() -> None:
+    alike = {
+        "setmaxnreg": False,
+        "warpgroups": (Warpgroup(0, ("load", "mma"), 168),),
+        "threads": 128,
+    }
+    assert codes({"setmaxnreg": (), "registers": 90}, alike) == []
+    assert codes({"setmaxnreg": (40,)}, alike) == ["PL0920"]
+
+
+@pytest.mark.parametrize("code", ["C7504", "C7507", "C7508"])
+def test_a_remark_is_enough(code: str) -> None:
+    assert codes({}, log=f"ptxas info    : ({code}) 'setmaxnreg' ignored") == ["PL0920"]
+
+
+@pytest.mark.parametrize("code", ["C7510", "C7511", "C7514", "C7517"])
+def test_serialised_wgmma_is_an_information_line(code: str) -> None:
+    text = f"ptxas info    : ({code}) Potential Performance Loss: wgmma serialized"
+    assert codes({}, log=text) == ["PL0926"]
+
+
+def test_planned_values_are_one_per_run_of_alike_warpgroups() -> None:
+    groups = (
+        Warpgroup(0, ("load",), 40),
+        Warpgroup(1, ("mma",), 232),
+        Warpgroup(2, ("mma",), 232),
+        Warpgroup(3, ("epilogue",), 232),
+        Warpgroup(4, ("keeps",), 168),
+        Warpgroup(5, (), 40),
+    )
+    placement = placement_of_demo(warpgroups=groups)
+    assert planned_setmaxnreg(placement) == (40, 232, 232)
+    assert planned_setmaxnreg(placement_of_demo(warpgroups=groups, setmaxnreg=False)) == ()
+
+
+def test_roles_with_one_value_share_what_is_found_for_it() -> None:
+    text = """
+        /*0000*/               @P0 BRA `(.L_x_0) ;
+        /*0010*/                   USETMAXREG.DEALLOC.CTAPOOL 0x28 ;
+        /*0020*/                   MOV R30, R2 ;
+        /*0030*/                   EXIT ;
+.L_x_0:
+        /*0040*/                   MOV R7, R2 ;
+        /*0050*/                   EXIT ;
+"""
+    groups = (Warpgroup(0, ("a", "b"), 40), Warpgroup(1, ("c",), 168))
+    placement = placement_of_demo(warpgroups=groups, warps=(("c", 4), ("b", 1), ("a", 0)))
+    assert tuple(region_registers(Code(text), placement)) == (("a", 31), ("b", 31), ("c", 8))
