@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from pipelink_rules.diagnostics.catalogue import catalogue
@@ -11,7 +11,7 @@ from pipelink_rules.diagnostics.catalogue import catalogue
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 
-@lru_cache(maxsize=None)
+@cache
 def text_of(folder: str, without: str = "-") -> str:
     return "\n".join(
         path.read_text(encoding="utf-8", errors="replace")

@@ -147,4 +147,11 @@ CODES: tuple[Code, ...] = (
         "registers at entry: min(255, floor8(16384 / (32 * ceil(warps * occupancy / 4))))",
         "link",
     ),
+    Code(
+        "PL0928",
+        "twin-differs",
+        "The linked kernel is not what its sources give as one unit.",
+        "linked = LTO twin, encodings included (docs/architecture.md)",
+        "link",
+    ),
 )
