@@ -102,9 +102,19 @@ def _prototype(variant: Variant, role: Role) -> str:
 
 
 def _dtype_includes(contract: Contract) -> list[str]:
+    """What defines the element types; the glue only passes pointers on, and compiles faster."""
     used = {member.dtype for port in contract.ports for member in port.members}
-    includes = {"bf16": "#include <cuda_bf16.h>", "f16": "#include <cuda_fp16.h>"}
-    return [includes[dtype] for dtype in sorted(used) if dtype in includes]
+    headers = {"bf16": "cuda_bf16.h", "f16": "cuda_fp16.h"}
+    found = [dtype for dtype in sorted(used) if dtype in headers]
+    if not found:
+        return []
+    return [
+        "#ifdef PL_GLUE",
+        *(f"struct {DTYPES[dtype][1]};" for dtype in found),
+        "#else",
+        *(f"#include <{headers[dtype]}>" for dtype in found),
+        "#endif",
+    ]
 
 
 def _constants(variant: Variant) -> list[str]:

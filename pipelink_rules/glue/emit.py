@@ -64,6 +64,7 @@ def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
 
 
 def _includes(out: CudaWriter, program: Program) -> None:
+    out.line("#define PL_GLUE  // element types need no definition here")
     out.line("#include <pipelink/glue.cuh>")
     out.line()
     variants = {item.variant.name: item.variant for item in program.instances}
