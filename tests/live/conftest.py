@@ -2,63 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
-
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
-
-
-@dataclass(frozen=True)
-class Checkout:
-    """A copy of the repository in a folder of its own, and how to run a command there."""
-
-    path: Path
-
-    def run(self, command: str, *, seconds: int = 600) -> subprocess.CompletedProcess[str]:
-        """The command in a shell, with this interpreter's programs first on the path."""
-        environment = {
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(self.path),
-            "COLUMNS": "200",
-        }
-        return subprocess.run(
-            command,
-            shell=True,
-            cwd=self.path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-
-    def megakernel(self, name: str, arch: str = "sm_90a") -> Path:
-        """Its folder in the build."""
-        return self.path / "build" / arch / "megakernels" / name
-
-
-def copy_of_repository(path: Path) -> Checkout:
-    """What git would clone, and what is not committed yet."""
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        check=True,
-    ).stdout.split(b"\0")
-    for name in map(os.fsdecode, listed):
-        source = REPOSITORY / name
-        if name and source.is_file():
-            target = path / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-    return Checkout(path)
+from checkout import Checkout, copy_of_repository
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checkout import REPOSITORY, Checkout
 from declared import megakernels
 
 from pipelink_rules.contract.load import load_contract
-
-from .conftest import REPOSITORY, Checkout
 
 pytestmark = pytest.mark.live
 

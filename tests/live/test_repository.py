@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from checkout import Checkout, copy_of_repository
 from declared import megakernels, pairs
 
 from pipelink_rules.files.atomic import sha256
@@ -15,8 +16,6 @@ from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.place.problem import problem_of
 from pipelink_rules.place.verify import verify
-
-from .conftest import Checkout, copy_of_repository
 
 pytestmark = pytest.mark.live
 PAIRS = pytest.mark.parametrize(("name", "arch"), pairs())
