@@ -6,12 +6,14 @@ A wheel carries a copy inside the package (`pipelink_rules/_shipped`), made by `
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 SHIPPED = ("components", "docs/errors")  # folders of the repository that a wheel carries
 COPY = "_shipped"
 
 
+@cache
 def shipped_root() -> Path:
     """The folder that holds `components/` and `docs/errors/`."""
     package = Path(__file__).resolve().parent.parent

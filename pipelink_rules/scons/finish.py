@@ -65,7 +65,8 @@ class _Finish:
         _stop(session)
         cleaning = bool(SCons.Script.GetOption("clean"))
         fingerprint = session.toolkit.fingerprint if resolved and not cleaning else ""
-        graph = Graph(self.env, session, self.resolver.component, fingerprint)
+        component, signatures = self.resolver.component, self.resolver.signatures
+        graph = Graph(self.env, session, component, fingerprint, signatures)
         aliases = [alias for item in resolved.values() for alias in self._megakernel(graph, item)]
         self._archs_exist(aliases)
         _stop(session)

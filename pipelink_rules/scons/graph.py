@@ -23,7 +23,6 @@ from pipelink_rules.scons.action import Step
 from pipelink_rules.scons.headers import Scope
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Session
 from pipelink_rules.steps import labels, paths
-from pipelink_rules.steps.neutral import neutral
 from pipelink_rules.steps.rules import rule_version
 from pipelink_rules.steps.signature import Signatures
 
@@ -50,8 +49,8 @@ class Graph:
     session: Session
     component: Callable[[labels.Label], ComponentRule | None]
     fingerprint: str
+    signatures: Signatures
     folders: dict[str, labels.Label] = field(default_factory=dict)  # variant -> its component
-    signatures: Signatures = field(default_factory=Signatures)
     _headers: dict[labels.Label, Headers] = field(default_factory=dict)
 
     def step(
@@ -129,7 +128,7 @@ class Graph:
         def run(inputs: tuple[str, ...]) -> None:
             self.session.say(compile_component(request, self.session.toolkit, inputs))
 
-        asked = [self.signatures.of(neutral(variant)), arch, *request.copts, ""]
+        asked = [self.signatures.of_code(variant), arch, *request.copts, ""]
         asked += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
         step = Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
         targets = [files.fatbin, files.shadow, files.record]
@@ -186,7 +185,7 @@ class Graph:
             write_header(variant, f"{BUILD}/{files.header}")
 
         subject = f"{request.label} {variant.digest} for {request.arch}"
-        asked = [self.signatures.of(neutral(variant))]
+        asked = [self.signatures.of_code(variant)]
         return self.step("header", Step("Header", subject, run), [files.header], [], asked)[0]
 
     def _probed(
@@ -203,7 +202,7 @@ class Graph:
         assert rule is not None
         runtime = f"{BUILD}/{self.runtime(arch, release, variant.flags)}"
         subject = _subject(rule, variant, arch)
-        asked = [self.signatures.of(neutral(variant)), arch]
+        asked = [self.signatures.of_code(variant), arch]
 
         def kernel(inputs: tuple[str, ...]) -> None:
             compile_probe_kernel(request, self.session.toolkit)

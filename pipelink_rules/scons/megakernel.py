@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pipelink_rules.scons.action import Step
@@ -95,7 +95,7 @@ class _Builder:
 
         spec, arch, path = self.spec, self.arch, self.path
         declared = {
-            name: replace(variant, measured=())
+            name: variant
             for name, variant in self.resolved.variants.items()
             if name not in self.resolved.prebuilt
         }

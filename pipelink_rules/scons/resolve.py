@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pipelink_rules.compile.options import Options as CompilerOptions
-from pipelink_rules.compile.options import sort_out
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract, Variant
@@ -21,6 +20,12 @@ from pipelink_rules.steps.prebuilt import (
     load_prebuilt,
     with_prebuilt_contracts,
 )
+from pipelink_rules.steps.remember import keep, key_of, recall
+from pipelink_rules.steps.rules import rule_version
+from pipelink_rules.steps.signature import Signatures
+
+if TYPE_CHECKING:
+    from pipelink_rules.compile.options import Options as CompilerOptions
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,23 @@ class Resolved:
     prebuilt: Mapping[str, Prebuilt]  # instances without a source
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept from run to run: nouns, and their digests."""
+
+    spec: MegakernelSpec
+    variants: Mapping[str, Variant]
+    prebuilt: Mapping[str, Prebuilt]
+    signatures: tuple[tuple[object, str, bool], ...]
+
+
 class Resolver:
     """Contracts are read once a run, and only those that a megakernel names."""
 
     def __init__(self, env: Any, session: Session):
         self._env = env
         self._session = session
+        self.signatures = Signatures()
         self._contracts: dict[labels.Label, Contract] = {}
         self._options: dict[labels.Label, CompilerOptions] = {}
         self._prebuilt: dict[labels.Label, tuple[Prebuilt, ...]] = {}
@@ -53,11 +69,48 @@ class Resolver:
     def options(self, rule: ComponentRule) -> CompilerOptions:
         """Its compiler options, code-generation flags apart."""
         if rule.label not in self._options:
+            from pipelink_rules.compile.options import sort_out
+
             self._options[rule.label] = sort_out(rule.copts, rule.span)
         return self._options[rule.label]
 
     def resolve(self, rule: MegakernelRule) -> Resolved:
         """Everything bound; raises the findings of this megakernel."""
+        path = self._session.build / ".read" / f"{rule.label.name}.pickle"
+        key = self._key(rule)
+        kept: _Kept | None = recall(path, key) if key else None
+        if kept is None:
+            kept = self._bind(rule)
+            if key:
+                keep(path, key, kept)
+        for noun, digest, code in kept.signatures:
+            self.signatures.known(noun, digest, code=code)
+        rules = self._rules(kept.spec)
+        by_instance = {item.name: rules[item.label] for item in kept.spec.instances}
+        return Resolved(kept.spec, kept.variants, by_instance, kept.prebuilt)
+
+    def _key(self, rule: MegakernelRule) -> bytes | None:
+        """A digest of all that binding reads; None where the declaration is too odd to say."""
+        instances = dict(rule.attributes).get("instances")
+        if not isinstance(instances, Mapping):
+            return None
+        parts: list[str | bytes] = [rule_version("spec"), repr(rule)]
+        for item in instances.values():
+            text = item[0] if isinstance(item, (tuple, list)) and item else item
+            label = labels.parse_label(text)
+            component = self.component(label) if label else None
+            if component is None:
+                return None
+            files = [component.contract] if component.contract else component.prebuilt
+            parts += [str(component.label), repr((component.copts, component.archs))]
+            for file in files:
+                path = Path(str(file))
+                if not path.is_file():
+                    return None
+                parts += [str(file), path.read_bytes()]
+        return key_of(parts)
+
+    def _bind(self, rule: MegakernelRule) -> _Kept:
         from pipelink_rules.collect.infer import bind_instances
         from pipelink_rules.collect.spec import make_spec
 
@@ -65,9 +118,7 @@ class Resolver:
             name=rule.label.name, span=rule.span, text=rule.text, **dict(rule.attributes)
         )
         rules = self._rules(spec)
-        found = {
-            label: self._prebuilt_of(item) for label, item in rules.items() if item.prebuilt
-        }
+        found = {label: self._prebuilt_of(item) for label, item in rules.items() if item.prebuilt}
         contracts = {
             label: self._contract(item) for label, item in rules.items() if not item.prebuilt
         }
@@ -75,8 +126,11 @@ class Resolver:
         spec, chosen = choose(spec, found, contracts, flags)
         bound = dict(bind_instances(*with_prebuilt_contracts(spec, contracts, chosen), flags))
         bound |= {instance: item.variant for instance, item in chosen.items()}
-        by_instance = {item.name: rules[item.label] for item in spec.instances}
-        return Resolved(spec, bound, by_instance, chosen)
+        signatures: list[tuple[object, str, bool]] = [(spec, self.signatures.of(spec), False)]
+        for variant in bound.values():
+            signatures.append((variant, self.signatures.of(variant), False))
+            signatures.append((variant, self.signatures.of_code(variant), True))
+        return _Kept(spec, bound, chosen, tuple(signatures))
 
     def _rules(self, spec: MegakernelSpec) -> dict[str, ComponentRule]:
         findings = []

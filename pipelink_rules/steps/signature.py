@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import hashlib
 
+from pipelink_rules.steps.neutral import neutral
+
 
 class Signatures:
     """Digests of nouns, each computed once: a variant is asked for by every node it is part of."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[object, str]] = {}
+        # The noun is kept with its digest, so that no other one gets its id.
+        self._known: dict[tuple[int, bool], tuple[object, str]] = {}
 
     def of(self, noun: object) -> str:
-        """sha256 over the text of a frozen noun.
+        """sha256 over the text of a frozen noun."""
+        return self._digest(noun, code=False)
 
-        `repr` names every field and value of a dataclass, and is several times faster than JSON.
-        """
-        kept = self._known.get(id(noun))
+    def of_code(self, noun: object) -> str:
+        """The same without places and prose."""
+        return self._digest(noun, code=True)
+
+    def known(self, noun: object, digest: str, *, code: bool) -> None:
+        """The digest is known from before."""
+        self._known[id(noun), code] = (noun, digest)
+
+    def _digest(self, noun: object, *, code: bool) -> str:
+        kept = self._known.get((id(noun), code))
         if kept is None:
-            # The noun is kept with its digest, so that no other one gets its id.
-            kept = (noun, hashlib.sha256(repr(noun).encode()).hexdigest())
-            self._known[id(noun)] = kept
+            # `repr` names every field and value, and is several times faster than JSON.
+            text = repr(neutral(noun) if code else noun)
+            kept = (noun, hashlib.sha256(text.encode()).hexdigest())
+            self._known[id(noun), code] = kept
         return kept[1]

@@ -60,6 +60,7 @@ class Project:
         environment = {**os.environ, "PIPELINK_CUDA": str(self.toolkit), "NO_COLOR": "1"}
         environment |= {"PYTHONPATH": str(REPOSITORY), "TMPDIR": str(self.scratch)}
         environment |= self.environment
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred starts: reading code counts
         return subprocess.Popen(
             [sys.executable, "-m", "SCons", "-Q", *words],
             cwd=self.root,
