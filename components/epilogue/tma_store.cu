@@ -38,6 +38,8 @@ PL_ENTRY(store)(const PL_COMPONENT::StoreRelocations& at, PL_COMPONENT::StorePor
   using namespace PL_COMPONENT;
   const uint32_t warp = pipelink::uniform(thread / 32);
   const uint32_t staging = at.staging.address + warp * 2 * kHalfBytes;
+  // With an odd number of pieces the last item's last store reads the half that comes first now.
+  if constexpr (kTN / kColumns % 2) pl_store_wait(0);
 #pragma unroll
   for (int c = 0; c < kTN / kColumns; ++c) {
     const uint32_t half = staging + (c & 1) * kHalfBytes;

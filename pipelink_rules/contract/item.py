@@ -13,8 +13,8 @@ from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Port
 
 # The swizzle is a function of address bits: a tile must start at a multiple of its pattern
-# (PTX ISA, "Tensor swizzling modes": 1024, 512 and 256 bytes).
-SWIZZLE_ALIGN = {0: 16, 32: 256, 64: 512, 128: 1024}
+# (PTX ISA, "Tensor swizzling modes": 1024, 512 and 256 bytes; 128 for a tensor copy without one).
+SWIZZLE_ALIGN = {0: 128, 32: 256, 64: 512, 128: 1024}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def member_span(member: Member) -> int:
 
 def item_layout(port: Port) -> ItemLayout:
     """The layout of one item of a ring port of a bound contract."""
-    offsets, end, align, data = [], 0, 16, 0
+    offsets, end, align, data = [], 0, 128, 0
     for member in port.members:
         step = SWIZZLE_ALIGN.get(member.layout.swizzle, 1024)
         end = -(-end // step) * step

@@ -31,8 +31,8 @@ VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sync": ("sync BARRIER", ("named barrier",)),
     "arrive": ("arrive BARRIER", ("named barrier",)),
 }
-# What a role may do outside its work items: the runtime's operations, no data of a work item.
-OUTSIDE = frozenset(VERBS) - {"copy", "write", "read", "mma", "store"}
+# What a role may do outside its work items, where the glue calls the runtime for it.
+OUTSIDE = frozenset({"await", "fence", "sync", "arrive"})
 REPEAT_KEYS = {"repeat": True, "body": True}
 LARGEST_COUNT = 64  # of `await` and `lag`
 DEEPEST_REPEAT = 4
@@ -147,7 +147,7 @@ def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op |
     op = replace(op, span=node.span)
     if max(op.count, op.lag) > LARGEST_COUNT:
         findings.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
-    if key != "body" and verb not in OUTSIDE:
+    if key != "body" and (verb not in OUTSIDE or op.target == "mma"):
         findings.add(
             "PL0018",
             f"`{text}` does not apply to `{key}` of role `{reach.role}`: it has no work item",

@@ -68,12 +68,21 @@ def collect_program(
 def place_program(
     program: str | Path, out: str | Path, previous: str | Path | None = None
 ) -> Placement:
-    """`<name>.placement.json`.  previous: a placement to keep to where that costs nothing."""
+    """`<name>.placement.json`.  previous: a placement to keep to where that costs nothing.
+
+    The stage counts that were chosen are checked once more: the check before the placement had to
+    judge all that could be chosen by samples.
+    """
+    from pipelink_rules.check.check import check_stages
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import problem_of
 
     before = read_json(previous, Placement) if previous else None
-    placement: Placement = place(problem_of(read_json(program, Program)), before)
+    collected = read_json(program, Program)
+    placement: Placement = place(problem_of(collected), before)
+    found = check_stages(collected, TARGETS[collected.target], dict(placement.stages))
+    if any(item.severity == "error" for item in found):
+        raise PipelinkError(found)
     write_json(out, placement)
     return placement
 

@@ -22,6 +22,10 @@ def test_members_follow_each_other_at_their_alignment() -> None:
     assert (layout.align, layout.stage_bytes, layout.data_bytes) == (1024, 9216, 48 + 8192)
 
 
+def test_a_tile_without_swizzle_may_be_the_target_of_a_tensor_copy() -> None:
+    assert item_layout(ring(tile("A", 3, 8))).align == 128
+
+
 def test_padding_between_rows_counts_as_place_not_as_data() -> None:
     padded = tile("A", 64, 64, strides=(Expr("72"), Expr("1")))
     assert member_bytes(padded) == 8192
