@@ -83,27 +83,27 @@ def compile_variant(
     strict: warnings are errors.  Raises PL0901..PL0913, PL0926, PL1209, PL1215 or what `inspect`
     raises.
     """
-    folder = Path(out_dir)
+    folder, stem = Path(out_dir), variant.contract.component
     folders = tuple(str(path) for path in includes)
-    with ThreadPoolExecutor(1) as pool:
-        probe = pool.submit(compile_probe, variant, folders, arch, toolkit, folder)
-        try:
-            record = compile_code(
-                variant, sources, folders, copts, defines, arch, toolkit, folder, headers,
-                inspect=inspect, strict=strict,
-            )  # fmt: skip
-        finally:
-            probe.exception()  # the code's own findings are the ones to show
-        probe.result()
+    passing = [folder / f"{stem}{suffix}" for suffix in (".object.json", ".probe.fatbin")]
     try:
+        with ThreadPoolExecutor(1) as pool:
+            probe = pool.submit(compile_probe, variant, folders, arch, toolkit, folder)
+            try:
+                record = compile_code(
+                    variant, sources, folders, copts, defines, arch, toolkit, folder, headers,
+                    inspect=inspect, strict=strict,
+                )  # fmt: skip
+            finally:
+                probe.exception()  # the code's own findings are the ones to show
+            probe.result()
         measured, build = probe_variant(variant, arch, toolkit, folder, runtime)
     except BaseException:
-        for suffix in (".fatbin", ".shadow.ptx"):
-            (folder / f"{variant.contract.component}{suffix}").unlink(missing_ok=True)
+        passing += [folder / f"{stem}{suffix}" for suffix in (".fatbin", ".shadow.ptx")]
         raise
     finally:
-        for suffix in (".object.json", ".probe.fatbin"):
-            (folder / f"{variant.contract.component}{suffix}").unlink(missing_ok=True)
+        for path in passing:
+            path.unlink(missing_ok=True)
     return CompiledVariant(measured, build, folder, record.warnings)
 
 

@@ -14,7 +14,7 @@ from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.contract import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-GOLDEN = Path(__file__).resolve().parent.parent / "golden/compile"
+GOLDEN = Path(__file__).resolve().parents[2] / "golden/compile"
 CASES = sorted(path.parent for path in GOLDEN.glob("PL*/*.cu"))
 TILE = {"TM": 128, "TN": 128, "TK": 64}
 
