@@ -76,3 +76,47 @@ def test_a_component_that_keeps_the_rules(
         "scale.interface.json",
         "scale.shadow.ptx",
     ]
+
+
+# An index that is not known when compiling puts the array into local memory.
+DYNAMIC_INDEX = """float v[64];
+#pragma unroll
+  for (int i = 0; i < 64; ++i) v[i] = port.acc[i];
+  port.acc[0] = v[work.n & 63] + v[(work.n >> 8) & 63];"""
+# Volatile loads keep their order, and the first is needed last: all are alive at once.
+MANY_VALUES = """float v[320];
+#pragma unroll
+  for (int i = 0; i < 320; ++i)
+    asm volatile("ld.volatile.shared.f32 %0, [%1];" : "=f"(v[i]) : "r"(work.n + 4 * i));
+#pragma unroll
+  for (int i = 0; i < 320; ++i) port.acc[i % 64] = port.acc[i % 64] * v[319 - i] + 1.0f;"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "word"),
+    [
+        pytest.param(DYNAMIC_INDEX, "PL0902", "local memory", id="dynamic index"),
+        pytest.param(MANY_VALUES, "PL0910", "than a thread can have", id="many values"),
+    ],
+)
+def test_what_only_the_probe_can_see(
+    body: str,
+    code: str,
+    word: str,
+    toolkit: Toolkit,
+    runtime: Path,
+    repository: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.copytree(GOLDEN / "PL0910_promise_too_small", tmp_path, dirs_exist_ok=True)
+    source = tmp_path / "scale.cu"
+    head, _, _ = source.read_text().partition("#pragma unroll")
+    source.write_text(f"{head}  {body}\n}}\n")
+    contract = tmp_path / "scale.contract.yaml"
+    contract.write_text(contract.read_text().replace("min: TN // 4", "min: 240"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PipelinkError) as problem:
+        compile_case(tmp_path, toolkit, runtime, repository)
+    (finding,) = problem.value.diagnostics
+    assert (finding.code, word in finding.message) == (code, True)
