@@ -15,12 +15,12 @@ from setuptools.command.build_py import build_py
 # setuptools loads this file by its path, outside of any package.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pipelink_rules.files.shipped import COPY, SHIPPED  # noqa: E402
+from pipelink_rules.files.shipped import COPY, SHIPPED
 
 _LEFT_OUT = {"__pycache__"}
 
 
-class BuildPy(build_py):
+class BuildPy(build_py):  # type: ignore[misc]
     """Copies the shipped folders into the package; an editable install finds the originals."""
 
     def run(self) -> None:

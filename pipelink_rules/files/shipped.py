@@ -1,7 +1,7 @@
 """Where are the files that come with the package: components, the device ABI, the error pages?
 
 A checkout and an editable install find them beside the package, at the top of the repository.
-A wheel carries a copy inside the package (`pipelink_rules/_shipped`), made by `pipelink_rules.wheel`.
+A wheel carries a copy inside the package (`_shipped`), made by `pipelink_rules.wheel`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["Environment", "exists", "generate"]
 
 
-def Environment(**variables: Any) -> Any:  # noqa: N802  (named as in SCons)
+def Environment(**variables: Any) -> Any:
     """A construction environment with the rules and no other tools."""
     from pipelink_rules.scons.tool import environment
 

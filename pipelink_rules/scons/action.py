@@ -1,4 +1,4 @@
-"""How does a step run as a SCons action?  Progress, findings without tracebacks, nothing half-written."""
+"""How does a step run as a SCons action?  Findings without tracebacks, nothing half-written."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     step: Step = session.steps[str(target[0])]
     names = [str(node) for node in target]
     inputs = {
-        str(node): node
-        for node in target[0].all_children()
-        if isinstance(node, SCons.Node.FS.File)
+        str(node): node for node in target[0].all_children() if isinstance(node, SCons.Node.FS.File)
     }
     # Asked before the step: the build system keeps the answer, so that a file that is edited
     # meanwhile is not remembered with contents the step never saw.
@@ -87,7 +85,9 @@ def _signs_of_life(step: Step) -> Iterator[None]:
     def tell() -> None:
         while not done.wait(HEARTBEAT):
             seconds = time.monotonic() - start
-            print(f"{step.mnemonic:<12} {step.subject}: {seconds:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{step.mnemonic:<12} {step.subject}: {seconds:.0f} s", file=sys.stderr, flush=True
+            )
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

@@ -2,7 +2,7 @@
 
 All targets of one step are one blob: a header with the sha256 of what follows, an index, the
 files.  A blob is written whole under its name and checked before it is used, so that a truncated
-or altered one is a miss, and is deleted.  Least recently used blobs go first once the cache is full.
+or altered one is a miss, and is deleted.  Blobs used longest ago go first once the cache is full.
 """
 
 from __future__ import annotations

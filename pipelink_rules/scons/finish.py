@@ -1,4 +1,4 @@
-"""All declarations are read: what is to be built?  Nodes, aliases, help; and the table at the end."""
+"""All declarations are read: what is to be built?  Nodes, aliases, help, and the final table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pipelink_rules.steps.labels import LIBRARY
 
 
 def finish(env: Any) -> None:
-    """Ends the SConstruct: `env.PipelinkFinish()`.  Findings of all declarations are shown at once."""
+    """Ends the SConstruct (`env.PipelinkFinish()`); shows the findings of all declarations."""
     session: Session = env["PIPELINK"]
     if session.finished:
         return
@@ -80,7 +80,7 @@ class _Finish:
         spec, session = item.spec, self.session
         wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
         runtime = self._runtime(session.options.runtime or spec.runtime)
-        results = []
+        results: list[Any] = []
         for arch in wanted:
             try:
                 files_of = {name: self._variant(graph, item, name, arch) for name in item.variants}
@@ -98,7 +98,7 @@ class _Finish:
         return list(self.env.Alias(f"megakernels/{spec.name}", results))
 
     def _check_first(self, nodes: MegakernelNodes) -> None:
-        """Nothing is compiled for a composition that the check refuses; the order is not an input."""
+        """Nothing is compiled for a composition that the check refuses; order is no input."""
         for node in nodes.variants:
             self.env.Requires(node, nodes.check)
         self.env.Requires(nodes.results, nodes.check)
@@ -192,5 +192,3 @@ def table(session: Session) -> None:
     if text and not SCons.Script.GetOption("silent"):
         sys.stdout.write(text)
         sys.stdout.flush()
-
-

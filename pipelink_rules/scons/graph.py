@@ -164,9 +164,7 @@ class Graph:
         targets = [files.fatbin, files.shadow, files.record]
         nodes = self.step("compile", step, targets, sources, [arch])
         abi = self.abi()
-        request = CompileRequest(
-            str(rule.label), variant, (), abi.folders, (), (), arch, out, ()
-        )
+        request = CompileRequest(str(rule.label), variant, (), abi.folders, (), (), arch, out, ())
         self._probed(files, request, release, [*nodes, self._header(files, request)])
         return files
 
@@ -195,7 +193,7 @@ class Graph:
         release: RuntimeRule,
         nodes: list[Any],
     ) -> None:
-        """The steps around the object: the probe's kernel, which no source enters, and the probe."""
+        """The steps around the object: the probe, and its kernel, which no source enters."""
         from pipelink_rules.steps.objects import compile_probe_kernel, probe_component
 
         variant, arch, rule = request.variant, request.arch, labels.parse_label(request.label)

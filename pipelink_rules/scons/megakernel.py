@@ -68,9 +68,7 @@ class _Builder:
         results = [self.node(self.path("spec.json")), *self._link(), *self._describe()]
         if self.session.options.twins:
             results += self._twins()
-        variants = tuple(
-            self.node(f"{BUILD}/{item.fatbin}") for item in self.unique
-        )
+        variants = tuple(self.node(f"{BUILD}/{item.fatbin}") for item in self.unique)
         return MegakernelNodes(check, variants, tuple(results))
 
     def _declaration(self) -> Any:
@@ -87,7 +85,10 @@ class _Builder:
                 self.session.report(found)
 
         self.step("spec", "Declare", ["spec.json"], write, [], [self.graph.signatures.of(spec)])
-        asked = [self.graph.signatures.of(spec), *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(variants.items()))]
+        asked = [
+            self.graph.signatures.of(spec),
+            *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(variants.items())),
+        ]
         return self.step("check", "Check", ["check.json"], check, [], [*asked, arch])[0]
 
     def _pure(self) -> None:
@@ -106,7 +107,10 @@ class _Builder:
                 spec, declared, interfaces, arch, path("program.json"), path("plan.json")
             )
 
-        asked = [self.graph.signatures.of(spec), *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(declared.items()))]
+        asked = [
+            self.graph.signatures.of(spec),
+            *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(declared.items())),
+        ]
         asked += [f"{k}:{v}" for k, v in sorted(interfaces.items())]
         sources = [self.node(f"{BUILD}/{item.interface}") for item in self.unique]
         targets = ["program.json", "plan.json"]
@@ -201,32 +205,35 @@ class _Builder:
         runtime = self.runtime.label.name
 
         def run(inputs: tuple[str, ...]) -> None:
-            files = [self.path(name) for name in names]
-            describe_image(*files, runtime, self.path("manifest.json"), self.path("map.txt"))
+            program, placement, audit, cubin = (self.path(name) for name in names)
+            outputs = self.path("manifest.json"), self.path("map.txt")
+            describe_image(program, placement, audit, cubin, runtime, *outputs)
 
         sources = [self.node(self.path(name)) for name in names]
         targets = ["manifest.json", "map.txt"]
         return list(self.step("describe", "Describe", targets, run, sources, [runtime]))
 
     def _twins(self) -> list[Any]:
+        """Nothing where an instance has no source: a twin is made of sources."""
         from pipelink_rules.steps.twins import TwinRequest, TwinUnit, build_twins
 
-        units = []
-        nodes: list[Any] = []
-        for item in self.unique:
-            name = next(k for k, v in self.files_of.items() if v == item)
-            rule = self.resolved.rules[name]
+        if self.resolved.prebuilt:
+            return []
+        abi = self.graph.abi()
+        units, nodes = [], [*self.runtime.srcs, *self.runtime.hdrs, *abi.nodes]
+        names = {files: name for name, files in self.files_of.items()}
+        for files in self.unique:
+            rule = self.resolved.rules[names[files]]
             headers = self.graph.headers(rule.label)
-            nodes += [*rule.srcs, *headers.nodes]
+            nodes += [*rule.srcs, *headers.nodes, self.graph.node(files.header)]
             units.append(
                 TwinUnit(
-                    variant=self.resolved.variants[name],
+                    variant=self.resolved.variants[names[files]],
                     sources=tuple(map(str, rule.srcs)),
-                    includes=(f"{BUILD}/{item.folder}", *headers.folders),
+                    includes=(f"{BUILD}/{files.folder}", *headers.folders),
                     defines=(*headers.defines, *rule.local_defines),
                 )
             )
-        abi = self.graph.abi()
         request = TwinRequest(
             units=tuple(units),
             runtime=tuple(map(str, self.runtime.srcs)),
@@ -248,10 +255,9 @@ class _Builder:
         def run(inputs: tuple[str, ...]) -> None:
             build_twins(request, self.session.toolkit)
 
-        names = ("glue.cu", "plan.json", "placement.json", "audit.json", "cubin")
-        nodes += [self.node(self.path(name)) for name in names]
-        nodes += [*self.runtime.srcs, *self.runtime.hdrs, *abi.nodes]
-        targets = ["twin.json", "lto_twin.cubin", "native_twin.cubin"]
-        asked = [self.arch, request.backend]
+        inputs = ("glue.cu", "plan.json", "placement.json", "cubin")
+        nodes += [self.node(self.path(name)) for name in inputs]
+        targets = ["twin.json", "lto_twin.cubin", "native_twin.cubin", "twin.cu"]
+        asked = [self.arch, request.backend, *(str(unit.defines) for unit in units)]
         more = {"tool": True, "memory": 2 << 30}
         return list(self.step("twin", "Twin", targets, run, nodes, asked, **more))

@@ -15,7 +15,10 @@ CACHE = ".cache"  # inside the build directory
 
 # name -> (values, what it does); also the text of `scons -h`.
 HELP: dict[str, tuple[str, str]] = {
-    "arch": ("sm_90a[,sm_100a]", "build for these targets only (default: all a megakernel declares)"),
+    "arch": (
+        "sm_90a[,sm_100a]",
+        "build for these targets only (default: all a megakernel declares)",
+    ),
     "runtime": ("release|watchdog", "link this build of the device runtime (default: as declared)"),
     "linker": ("nvlink|nvjitlink", "the link backend (default: nvlink)"),
     "twins": ("0|1", "also build the LTO and native twins and compare (default: 0)"),

@@ -1,4 +1,4 @@
-"""Which variants does every megakernel ask for?  Declarations -> specs, contracts, bound variants."""
+"""Which variants does every megakernel ask for?  Declarations -> specs and bound variants."""
 
 from __future__ import annotations
 

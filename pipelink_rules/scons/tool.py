@@ -1,4 +1,4 @@
-"""The SCons tool: `Environment(tools=["pipelink"])` here, `pipelink_rules.scons.Environment()` elsewhere."""
+"""The SCons tool: what an environment gets, and how a build begins and ends."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import SCons.CacheDir
 import SCons.Errors
-import SCons.Script
 import SCons.SConsign
+import SCons.Script
 from SCons.Action import Action
 from SCons.Builder import Builder
 
@@ -49,7 +49,7 @@ def generate(env: Any, **_: Any) -> None:
 
 
 def environment(**variables: Any) -> Any:
-    """An environment with these rules and nothing else; `env.PipelinkFinish()` ends the SConstruct."""
+    """An environment with these rules and nothing else."""
     SCons.Script.DefaultEnvironment(tools=[])
     return SCons.Script.Environment(tools=[generate, *variables.pop("tools", [])], **variables)
 

@@ -111,7 +111,9 @@ def require_declared(
                 (Label(Span(source), "compiled from here"),),
                 expected="every header in `hdrs=` of the component or of one of its `deps=`",
                 found=f"`{name}` in the compiler's list of headers",
-                notes=("no `#include` line leads there: it is reached through a macro or an option",)
+                notes=(
+                    "no `#include` line leads there: it is reached through a macro or an option",
+                )
                 if through_macro
                 else (),
                 helps=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),

@@ -22,7 +22,7 @@ def neutral(noun: Noun) -> Noun:
 
 def _strip(noun: Noun) -> Noun:
     if isinstance(noun, tuple):
-        return type(noun)(_strip(item) for item in noun)  # type: ignore[return-value,call-arg]
+        return type(noun)(_strip(item) for item in noun)
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return noun
     changes = {}
@@ -32,4 +32,4 @@ def _strip(noun: Noun) -> Noun:
             changes[item.name] = _BLANK[item.name]
         elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
             changes[item.name] = _strip(value)
-    return dataclasses.replace(noun, **changes)  # type: ignore[type-var,return-value]
+    return dataclasses.replace(noun, **changes)

@@ -1,4 +1,4 @@
-"""The steps that make objects: components, the device runtime and the glue compiled; prebuilt ones taken over."""
+"""The steps that make objects of components, of the device runtime and of the glue."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pipelink_rules.steps.headers import require_declared
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _FINISHED = (".contract.yaml", ".fatbin", ".shadow.ptx")
+
 
 @dataclass(frozen=True)
 class CompileRequest:
@@ -89,7 +90,7 @@ def probe_component(variant: Variant, arch: str, runtime: str, out: str, toolkit
 
 
 def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:
-    """The fatbin of one source and its table of weak symbols, with the same check of its headers."""
+    """The fatbin of one source and its table of weak symbols; its headers are checked alike."""
     from pipelink_rules.compile.object import compile_object
 
     compile_object(

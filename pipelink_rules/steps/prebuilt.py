@@ -1,4 +1,4 @@
-"""Which finished objects stand in for a component's source?  Sidecars -> variants to choose from."""
+"""Which finished objects stand in for a component's source?  Sidecars -> variants."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def choose(
     if not open_:
         return spec, {}
     options = {item.name: _fitting(item, prebuilt[item.label]) for item in open_}
-    findings = [_none_fits(spec, item, prebuilt[item.label]) for item in open_ if not options[item.name]]
+    findings = [
+        _none_fits(spec, item, prebuilt[item.label]) for item in open_ if not options[item.name]
+    ]
     if findings:
         raise PipelinkError(findings)
     combinations = [

@@ -75,7 +75,9 @@ class Project:
         """What it did, once it has ended."""
         text, _ = process.communicate(timeout=120)
         steps = tuple(
-            f"{match[1]} {_short(match[2])}" for line in text.splitlines() if (match := _STEP.match(line))
+            f"{match[1]} {_short(match[2])}"
+            for line in text.splitlines()
+            if (match := _STEP.match(line))
         )
         retrieved = tuple(m[1] for line in text.splitlines() if (m := _RETRIEVED.match(line)))
         commands = Counter(filter(None, map(_command, self.calls())))

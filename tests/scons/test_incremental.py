@@ -8,6 +8,9 @@ from builds import Project
 from fake_toolkit import make_toolkit
 
 EVERYTHING = {"rows", "load", "scale", "shift", "store"}
+SCALE = (  # its declaration
+    'env.KernelComponent(name="scale", srcs=["scale.cu"], hdrs=["scale.cuh"], deps=[":tables"])'
+)
 PURE = ("Declare", "Check", "Collect", "Place", "Glue")
 
 
@@ -96,7 +99,9 @@ def test_swap_of_a_component_with_the_same_interface(built: Project) -> None:
     assert run.commands["nvcc scale_fast.cu"] == 1 and run.commands["nvlink scaled"] == 1
 
 
-def test_swap_with_another_interface_checks_places_and_links_that_megakernel(built: Project) -> None:
+def test_swap_with_another_interface_checks_places_and_links_that_megakernel(
+    built: Project,
+) -> None:
     built.edit("megakernels/SConscript", '("shifted", "shift")', '("shifted", "scale")')
     run = built.build()
     assert not run.of("Probe") and run.of("CudaCompile") == ["glue of shifted"]
@@ -135,7 +140,7 @@ def test_source_deleted_and_its_objects_swapped_in(built: Project) -> None:
         (built / "kernels" / name).unlink()
     built.edit(
         "kernels/SConscript",
-        'env.KernelComponent(name="scale", srcs=["scale.cu"], hdrs=["scale.cuh"], deps=[":tables"])',
+        SCALE,
         'env.PrebuiltComponent(name="scale", dir="../delivered")',
     )
     run = built.build()
@@ -151,7 +156,7 @@ def test_objects_of_another_build_link_once(fresh: Project, built: Project, tmp_
     (scale,) = (elsewhere / "build/sm_90a/variants").glob("scale_*")
     built.edit(
         "kernels/SConscript",
-        'env.KernelComponent(name="scale", srcs=["scale.cu"], hdrs=["scale.cuh"], deps=[":tables"])',
+        SCALE,
         f'env.PrebuiltComponent(name="scale", artefacts=["{scale}/scale.contract.yaml"])',
     )
     run = built.build()
@@ -186,7 +191,11 @@ def test_switching_the_runtime_only_links(built: Project) -> None:
     run = built.build("runtime=watchdog")
     assert set(run.steps) == {
         "CudaCompile watchdog",
-        *(f"{step} {name}" for step in ("DeviceLink", "Describe") for name in ("scaled", "shifted")),
+        *(
+            f"{step} {name}"
+            for step in ("DeviceLink", "Describe")
+            for name in ("scaled", "shifted")
+        ),
     }
     manifest = (built / "build/sm_90a/megakernels/scaled/scaled.manifest.json").read_text()
     assert '"runtime": "watchdog"' in manifest
@@ -206,7 +215,9 @@ def test_a_new_toolkit_rebuilds_everything(built: Project, tmp_path: Path) -> No
     with open(built.toolkit / "nvvm/bin/cicc", "a") as stream:
         stream.write("newer\n")
     run = built.build()
-    assert EVERYTHING | {"release", "glue of scaled", "glue of shifted"} == set(run.of("CudaCompile"))
+    assert EVERYTHING | {"release", "glue of scaled", "glue of shifted"} == set(
+        run.of("CudaCompile")
+    )
     assert set(run.of("Probe")) == EVERYTHING and run.of("DeviceLink") == ["scaled", "shifted"]
 
 

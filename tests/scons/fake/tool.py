@@ -97,7 +97,7 @@ class Preprocessor:
             path = os.path.normpath(os.path.join(folder, name))
             if os.path.isfile(path):
                 return self.read(path)
-        if name.startswith(("pipelink", "_")) or "/" not in name and not name.endswith(".cuh"):
+        if name.startswith(("pipelink", "_")) or ("/" not in name and not name.endswith(".cuh")):
             return None  # the toolkit's own headers
         sys.exit(f"{by}:{line}:1: fatal error: {name}: No such file or directory\n")
 
@@ -118,7 +118,9 @@ def nvcc() -> None:
     reader.read(source)
     text = "\n".join(reader.text)
     symbols = dict(re.findall(r"#define PL_ENTRY_(\w+) [^\n]*\b(pl_\w+_[0-9a-f]{12})", text))
-    entries = [symbols[role] for role in re.findall(r"^PL_ENTRY\((\w+)\)", own, re.M) if role in symbols]
+    entries = [
+        symbols[role] for role in re.findall(r"^PL_ENTRY\((\w+)\)", own, re.M) if role in symbols
+    ]
     kernels = re.findall(r"__global__[^;{]*?\b(\w+)\s*\(\s*(?!\d)", own)
     stem = Path(source).stem
     registers = int(steer.get("registers", 24))
@@ -130,11 +132,13 @@ def nvcc() -> None:
         Path(option("--keep-dir"), f"{stem}.ptx").write_text(ptx)
     if option("-MF") and "nodepfile" not in steer:
         names = " \\\n  ".join(reader.files)
-        Path(option("-MF")).write_text(f"{option('-o')} : {names} \\\n  {ROOT}/include/cuda_runtime.h\n")
+        Path(option("-MF")).write_text(
+            f"{option('-o')} : {names} \\\n  {ROOT}/include/cuda_runtime.h\n"
+        )
     data = {
         "archs": sorted(set(re.findall(r"lto_(\w+)", option("-gencode")))),
         "code": hashlib.sha256(text.encode()).hexdigest(),
-        "entries": {name: registers for name in entries},
+        "entries": dict.fromkeys(entries, registers),
         "flags": sorted(word for word in ARGV if re.match(r"--(ftz|fmad|prec-)", word)),
         "kernels": kernels,
         "needs": sorted(set(re.findall(r"\bpl_\w+_[0-9a-f]{12}(?=\()", own))),
@@ -162,7 +166,9 @@ def cuobjdump() -> None:
         for arch in data["archs"]:
             flags = " ".join(f"-{f.strip('-').replace('-', '_')}" for f in data["flags"])
             flags = flags.replace("true", "1").replace("false", "0")
-            print(f"\nFatbin nvvm code:\n================\narch = sm_{arch}\nnvvmOptions = {flags}\n")
+            print(
+                f"\nFatbin nvvm code:\n================\narch = sm_{arch}\nnvvmOptions = {flags}\n"
+            )
 
 
 def ptxas() -> None:
@@ -177,7 +183,9 @@ def ptxas() -> None:
     print(f"ptxas info    : Compiling entry function '{name}' for '{option('-arch')}'")
     print(f"ptxas info    : Function properties for {name}")
     print(f"    {spill} bytes stack frame, {spill} bytes spill stores, {spill} bytes spill loads")
-    print(f"ptxas info    : Used {min(limit, needed)} registers, used 1 barriers, 400 bytes cmem[0]")
+    print(
+        f"ptxas info    : Used {min(limit, needed)} registers, used 1 barriers, 400 bytes cmem[0]"
+    )
     Path(option("-o")).write_text("cubin")
     return None
 
@@ -246,7 +254,9 @@ def cubin(kernel: str, code: bytes, registers: int) -> bytes:
         rows.append(struct.pack("<IIQQQQIIQQ", at, kind, 0, 0, offset, len(body), link, 0, 1, 24))
         data, offset = data + body, offset + len(body)
     ident = b"\x7fELF\x02\x01\x01" + bytes(9)
-    head = struct.pack("<16sHHIQQQIHHHHHH", ident, 2, 190, 1, 0, 0, offset, 0, 64, 0, 0, 64, len(parts), 1)
+    head = struct.pack(
+        "<16sHHIQQQIHHHHHH", ident, 2, 190, 1, 0, 0, offset, 0, 64, 0, 0, 64, len(parts), 1
+    )
     return head + data + b"".join(rows)
 
 
@@ -254,7 +264,7 @@ def nvdisasm() -> None:
     data = Path(inputs()[-1]).read_bytes()
     kernel = re.search(rb"\.text\.(\w+)", data)[1].decode()
     code = json.JSONDecoder().raw_decode(data[data.index(b'{"code"') :].decode("latin-1"))[0]
-    lines = [f"\t.section\t.text.{kernel},\"ax\",@progbits", f".text.{kernel}:"]
+    lines = [f'\t.section\t.text.{kernel},"ax",@progbits', f".text.{kernel}:"]
     words = [f"USETMAXREG 0x{value:x}" for value in code["setmaxnreg"]]
     for number, word in enumerate([*words, "EXIT"]):
         lines.append(f"        /*{number * 16:04x}*/                   {word} ;")

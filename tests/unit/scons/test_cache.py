@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from pipelink_rules.scons.cache import pack, prune, unpack
 
-
-FILES = st.dictionaries(st.text("abc/._", min_size=1, max_size=8), st.binary(max_size=60), min_size=1)
+FILES = st.dictionaries(
+    st.text("abc/._", min_size=1, max_size=8), st.binary(max_size=60), min_size=1
+)
 
 
 @given(FILES)
@@ -38,5 +39,8 @@ def test_the_blobs_used_longest_ago_go_first(tmp_path: Path) -> None:
         path.write_bytes(b"x" * 100)
         os.utime(path, (1_000_000 - age, 1_000_000 - age))
     assert prune(tmp_path, limit=250) == 1
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["middle", "newest"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "middle",
+        "newest",
+    ]
     assert prune(tmp_path, limit=250) == 0

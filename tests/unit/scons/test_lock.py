@@ -13,7 +13,7 @@ from pipelink_rules.scons.lock import BuildLock, Journal
 def test_the_lock_says_who_holds_it(tmp_path: Path) -> None:
     first, second = BuildLock(tmp_path), BuildLock(tmp_path)
     first.acquire(wait=True, say=print)
-    with pytest.raises(PipelinkError, match="PL1305.*pid [0-9]+ since"):
+    with pytest.raises(PipelinkError, match=r"PL1305.*pid [0-9]+ since"):
         second.acquire(wait=False, say=print)
     first.release()
     second.acquire(wait=False, say=print)

@@ -24,7 +24,9 @@ def test_labels_are_read(text: str, label: Label) -> None:
     assert parse_label(text, HERE) == label
 
 
-@pytest.mark.parametrize("text", ["", "scale", "//", "//../up:x", "//a:b:c", "@pipelink:x", "a/b:c"])
+@pytest.mark.parametrize(
+    "text", ["", "scale", "//", "//../up:x", "//a:b:c", "@pipelink:x", "a/b:c"]
+)
 def test_what_is_no_label_is_none(text: str) -> None:
     assert parse_label(text, HERE) is None
 

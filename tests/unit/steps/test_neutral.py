@@ -10,8 +10,12 @@ from pipelink_rules.steps.neutral import neutral
 from pipelink_rules.steps.signature import Signatures
 
 SPAN = Span("a.contract.yaml", 3, 1)
-CONTRACT = Contract("a", "1.0.0", "what it does", ("sm_90a",), params=(Param("T", "int", span=SPAN),))
-VARIANT = Variant(replace(CONTRACT, file="a.contract.yaml", span=SPAN), (("T", 1),), digest="0" * 12)
+CONTRACT = Contract(
+    "a", "1.0.0", "what it does", ("sm_90a",), params=(Param("T", "int", span=SPAN),)
+)
+VARIANT = Variant(
+    replace(CONTRACT, file="a.contract.yaml", span=SPAN), (("T", 1),), digest="0" * 12
+)
 
 
 def test_places_and_prose_are_gone() -> None:
