@@ -107,7 +107,7 @@ def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) 
 
 def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
     """The smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
-    for distance in (STEP, 4 * STEP):
+    for distance in (STEP, STEP, 4 * STEP):
         count = max(lowest, high - distance)
         if count == high:
             return high
