@@ -51,11 +51,7 @@ def _sorted(objects: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def arch_of(build: BuildRecord) -> str:
-    """The target an object was compiled for: its command says `code=lto_90a`."""
-    for word in build.command:
-        _, found, number = word.partition("code=lto_")
-        if found:
-            return f"sm_{number}"
+    """The target an object was compiled for; "" where the sidecar does not say."""
     return dict(build.extra).get("arch", "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -215,6 +216,23 @@ def test_a_target_that_a_component_does_not_have_is_an_error(fresh: Project) -> 
     fresh.edit("megakernels/SConscript", '["sm_90a"]', '["sm_90a", "sm_120a"]')
     run = fresh.run()
     assert run.status == 2 and "sm_120a" in run.text and "Traceback" not in run.text
+
+
+def test_two_components_that_would_define_the_same_symbols_are_refused(fresh: Project) -> None:
+    shutil.copytree(fresh / "kernels", fresh / "copies")
+    fresh.edit(
+        "SConstruct",
+        'SConscript("kernels',
+        'SConscript("copies/SConscript", exports="env")\nSConscript("kernels',
+    )
+    fresh.edit("megakernels/SConscript", '"//kernels:store"', 'f"//{PLACE[name]}:store"')
+    fresh.edit(
+        "megakernels/SConscript",
+        "for name",
+        'PLACE = {"scaled": "kernels", "shifted": "copies"}\nfor name',
+    )
+    run = fresh.run()
+    assert run.status == 2 and "PL1311" in run.text and "//copies:store" in run.text
 
 
 def test_a_hand_edited_sidecar_is_found_before_the_link(built: Project) -> None:
