@@ -82,9 +82,13 @@ def tables(results: dict[str, Any]) -> Iterator[Table]:
         if parts.get(name):
             yield _ratios(title, parts[name])
     if parts.get("overhead"):
-        rows = [(r["megakernel"], str(r["arguments"]), f"{r['microseconds']:.2f}")
-                for r in parts["overhead"]]  # fmt: skip
-        yield "Host time of a call with cached arguments", ("megakernel", "arguments", "us"), rows
+        columns = ("microseconds", "driver_microseconds", "overhead_microseconds")
+        rows = [
+            (row["megakernel"], str(row["arguments"]), *(f"{row[name]:.2f}" for name in columns))
+            for row in parts["overhead"]
+        ]
+        heading = ("megakernel", "arguments", "call, us", "driver's launch, us", "overhead, us")
+        yield "Host time of a call with cached arguments", heading, rows
     if parts.get("host"):
         heading = ("what", "median", "limit", "how")
         yield "On the build machine", heading, [_host(row) for row in parts["host"]]

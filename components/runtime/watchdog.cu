@@ -53,14 +53,16 @@ __device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, c
                                             const Cursor& at, uint32_t operation) {
   if (try_parity(barrier, parity)) return;
   const long long start = clock64();
-  while (!try_parity(barrier, parity)) {
+  bool done;
+  do {
+    done = try_parity(barrier, parity);
     const unsigned long long waited = clock64() - start;
     if (waited > pl_watchdog_limit) {
       uint64_t state;
       asm volatile("ld.shared.b64 %0, [%1];" : "=l"(state) : "r"(barrier) : "memory");
       report_and_trap(ring.site, operation, at.stage, at.phase, state, waited);
     }
-  }
+  } while (!done);
 }
 
 __device__ __forceinline__ void wait_named(const NamedBarrier& barrier) {

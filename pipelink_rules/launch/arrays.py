@@ -7,7 +7,7 @@ whether the arguments packed for an earlier call still fit (pointer, shape, stri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,18 @@ def reader_for(array: Any) -> Key:
     if found is None:
         found = READERS[kind] = _choose(array)
     return found
+
+
+def key_of(arrays: Iterable[Any], stream: int) -> list[Hashable]:
+    """What decides whether packed arguments still fit; KeyError for a type not seen before."""
+    key: list[Hashable] = []
+    for array in arrays:
+        reader = READERS[type(array)]
+        if reader is _torch_key:  # written out: a call costs more than what it reads
+            key += (array.data_ptr(), array.shape, array.stride(), array.dtype)
+        else:
+            key.append(reader(array, stream))
+    return key
 
 
 def view_of(array: Any, stream: int = 0) -> View:

@@ -13,7 +13,8 @@ from pipelink_rules.launch.arguments import (
     check_symbols,
     unify,
 )
-from pipelink_rules.launch.arrays import READERS, View, reader_for
+from pipelink_rules.launch.arrays import View, key_of, reader_for
+from pipelink_rules.launch.bound import Bound
 from pipelink_rules.launch.cluster import launch_config
 from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
@@ -68,10 +69,12 @@ class Kernel:
         self._outputs = tuple(outputs)
         self._dtypes = {item.name: item.dtype for item in manifest.tensors}
         self._calls: dict[Hashable, _Call] = {}  # in order of use: the first is the oldest
+        self._last: tuple[Any, Any] = (None, None)  # key and call of the last one
         self._shapes: dict[Hashable, dict[str, tuple[int, ...]]] = {}  # outputs left out
         self._image: Image | None = None
         self._current: Any = None  # cuCtxGetCurrent
         self._launch: Any = None  # cuLaunchKernel
+        self._size = (manifest.threads, manifest.shared_bytes)
         x, y, z = manifest.cluster
         self._clustered = x * y * z > 1
 
@@ -86,29 +89,33 @@ class Kernel:
         if positional:
             named = self._by_name(positional, named)
         call, named, handle = self._find(named, stream)
-        manifest = self.manifest
         if self._clustered:
             result = self._launch_cluster(call, handle)
         else:
-            result = self._launch(
-                call.function,
-                call.grid,
-                1,
-                1,
-                manifest.threads,
-                1,
-                1,
-                manifest.shared_bytes,
-                handle,
-                call.packed.address,
-                0,
-            )
+            function, grid, address = call.function, call.grid, call.packed.address
+            threads, shared = self._size
+            result = self._launch(function, grid, 1, 1, threads, 1, 1, shared, handle, address, 0)
         if result[0]:
             raise self._failed("cuLaunchKernel", result[0])
         outputs = self._outputs
         if len(outputs) == 1:
             return named[outputs[0]]
         return tuple(named[name] for name in outputs)
+
+    def bind(self, *positional: Any, stream: Any = None, **named: Any) -> Bound:
+        """Checks and packs a call once; the result launches it without looking again."""
+        if positional:
+            named = self._by_name(positional, named)
+        call, named, handle = self._find(named, stream)
+
+        def launch(keep: Any = named) -> Any:
+            if self._clustered:
+                return self._launch_cluster(call, handle)
+            threads, shared = self._size
+            size = (call.grid, 1, 1, threads, 1, 1, shared)
+            return self._launch(call.function, *size, handle, call.packed.address, 0)
+
+        return Bound(launch, self._failed)
 
     def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
         """Checks and packs a call, and loads the cubin, without launching (before a capture)."""
@@ -153,15 +160,18 @@ class Kernel:
                 handle = current_stream(arrays[0]) if arrays else 0
             else:
                 handle = stream if type(stream) is int else stream_handle(stream)
-            key = [READERS[type(array)](array, handle) for array in arrays]
+            key = key_of(arrays, handle)
             key.append(int(self._current()[1]))
             for name in self._scalars:
                 key.append(named[name])
             if len(named) == len(self._order):
+                if key == self._last[0]:  # the same again: cheaper than hashing it
+                    return self._last[1], named, handle
                 place = tuple(key)
                 call = self._calls.pop(place, None)
                 if call is not None:
                     self._calls[place] = call
+                    self._last = (key, call)
                     return call, named, handle
         except (KeyError, TypeError, AttributeError):
             pass  # something is new or wrong: the long way says what
@@ -254,7 +264,9 @@ class Kernel:
 
     def _keep(self, named: Mapping[str, Any], loaded: Loaded, call: _Call, stream: int) -> None:
         arrays = [named[name] for name in self._arrays]
-        key: list[Hashable] = [reader_for(array)(array, stream) for array in arrays]
+        for array in arrays:
+            reader_for(array)  # makes the type known
+        key = key_of(arrays, stream)
         key.append(loaded.context)
         key += [named[name] for name in self._scalars]
         while len(self._calls) >= CACHED_CALLS:

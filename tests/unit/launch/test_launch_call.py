@@ -230,3 +230,31 @@ def test_a_folder_with_one_manifest(tmp_path: Path) -> None:
 def test_a_twin_is_taken_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "twin.cubin").write_bytes(b"another")
     assert load(saved(tmp_path), cubin=tmp_path / "twin.cubin").manifest == GEMM
+
+
+def test_a_bound_call_launches_without_looking_again(kernel: Kernel, driver: FakeDriver) -> None:
+    given = arguments()
+    bound = kernel.bind(**given, stream=7)
+    assert not driver.launched
+    bound()
+    bound()
+    first, second = driver.launched
+    assert (first.words, first.grid, first.stream) == (second.words, second.grid, 7)
+
+
+def test_the_same_call_again_and_another_in_between(kernel: Kernel, driver: FakeDriver) -> None:
+    one, other = arguments(), arguments(a=TorchLike(0x50000, (300, 128)))
+    for given in (one, one, other, one):
+        kernel(**given)
+    words = [launched.words for launched in driver.launched]
+    assert words[0] == words[1] == words[3] != words[2]
+    assert len(driver.encoded) == 6  # three maps for each of the two argument sets, once
+
+
+def test_an_array_that_changed_in_place_is_packed_anew(kernel: Kernel, driver: FakeDriver) -> None:
+    given = arguments(a=TorchLike(0x10000, (300, 128)), out=TorchLike(0x40000, (300, 512)))
+    kernel(**given)
+    given["a"].shape = (200, 128)
+    given["out"].shape = (200, 512)
+    kernel(**given)
+    assert driver.launched[0].words != driver.launched[1].words

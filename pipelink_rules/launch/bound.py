@@ -1,0 +1,21 @@
+"""A megakernel with its arguments fixed: nothing is read or checked between call and driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Bound:
+    """What `Kernel.bind` gives: call it to launch on the stream it was bound to.
+
+    It keeps the arrays alive; do not resize them or change their storage meanwhile.
+    """
+
+    def __init__(self, launch: Callable[[], Any], failed: Callable[[str, Any], Exception]):
+        self._launch, self._failed = launch, failed
+
+    def __call__(self) -> None:
+        result = self._launch()
+        if result[0]:
+            raise self._failed("cuLaunchKernel", result[0])
