@@ -20,7 +20,9 @@ settings.load_profile("pipelink")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`pytest --update-golden` rewrites the expected texts; look at the diff before committing."""
-    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/**/expect.*")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/golden/**/expect.*"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class _Recorder:
         self.megakernels[declaration["name"]] = declaration
 
 
-@lru_cache(maxsize=None)
+@cache
 def contracts() -> dict[str, Contract]:
     """Label -> contract, for every component of the repository."""
     found = {}
@@ -39,7 +39,7 @@ def contracts() -> dict[str, Contract]:
     return found
 
 
-@lru_cache(maxsize=None)
+@cache
 def megakernels() -> dict[str, dict[str, Any]]:
     """Name -> the keywords of `env.Megakernel`."""
     recorder = _Recorder()
@@ -49,14 +49,14 @@ def megakernels() -> dict[str, dict[str, Any]]:
     return recorder.megakernels
 
 
-@lru_cache(maxsize=None)
+@cache
 def program_of(name: str, arch: str = "sm_90a") -> Program:
     """The megakernel `name`, collected for `arch`."""
     spec = make_spec(**megakernels()[name])
     return collect(spec, bind_instances(spec, contracts(), {}), arch)
 
 
-@lru_cache(maxsize=None)
+@cache
 def placement_of(name: str, arch: str = "sm_90a") -> Placement:
     """Its placement."""
     return place(problem_of(program_of(name, arch)))

@@ -13,11 +13,12 @@ from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.link.log import LinkLog, read_log
 from pipelink_rules.link.objects import LinkObject
-from pipelink_rules.model.contract import BuildRecord, Contract, Variant, WeakSymbol
+from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.image import Audit
 from pipelink_rules.model.placement import Placement, Warpgroup
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 DIGEST = "0123456789ab"  # what a digest is called in golden texts

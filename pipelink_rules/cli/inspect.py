@@ -12,9 +12,10 @@ from pathlib import Path
 from pipelink_rules.cli.inputs import existing
 from pipelink_rules.cli.show import read_json
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.model.contract import BuildRecord, Contract, Variant
+from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import BuildRecord, Variant
 from pipelink_rules.report.columns import columns
 
 _STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface", "twin")

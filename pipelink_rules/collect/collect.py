@@ -17,9 +17,9 @@ from pipelink_rules.collect.transfers import connect
 from pipelink_rules.collect.wiring import end_of, wire
 from pipelink_rules.collect.work import check_tiles, check_work, schedule_of
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.program import Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Variant
 
 
 def collect(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str) -> Program:

@@ -20,8 +20,9 @@ from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.expression import names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import Contract, Param, Variant
+from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.model.variant import Variant
 
 
 def bind_instances(

@@ -9,8 +9,8 @@ from pipelink_rules.collect.groups import Group, Member, Roles
 from pipelink_rules.collect.order import data_order
 from pipelink_rules.collect.values import ceil8, number
 from pipelink_rules.collect.warps import WARPGROUP, assign_warps
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, ProgramRole
+from pipelink_rules.model.variant import Variant
 
 REGISTERS_LARGEST = 255  # per thread
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pipelink_rules.compile.ptx import Function, Statement
 from pipelink_rules.compile.sources import Sources, finding
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 
 _PLACE = re.compile(
     r"%(tid|ntid|ctaid|nctaid|warpid|nwarpid|smid|nsmid|gridid|clusterid|nclusterid"

@@ -16,7 +16,7 @@ from pipelink_rules.compile.run import Subject, compile_checked, run
 from pipelink_rules.compile.weak import weak_table
 from pipelink_rules.files.atomic import sha256, write_text
 from pipelink_rules.files.codec import to_json
-from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 Inspect = Callable[[str, Path], None]  # (source, dependency file): raises on undeclared headers

@@ -25,8 +25,9 @@ from pipelink_rules.compile.probe_source import kernel_name
 from pipelink_rules.compile.ptx import closing_brace
 from pipelink_rules.compile.run import Subject, command_note, quote, run
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.model.contract import Measured, Role, Variant
+from pipelink_rules.model.contract import Role
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.toolkit.process import ToolOutput
 from pipelink_rules.toolkit.toolkit import Toolkit
 

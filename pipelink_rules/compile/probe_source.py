@@ -10,7 +10,8 @@ from __future__ import annotations
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.header import fragment_floats, role_types
 from pipelink_rules.contract.item import item_layout
-from pipelink_rules.model.contract import DTYPES, Contract, Port, Role, Variant
+from pipelink_rules.model.contract import DTYPES, Contract, Port, Role
+from pipelink_rules.model.variant import Variant
 
 _SCALARS = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 _STAGES = 4  # of a ring in the probe, where its bounds allow

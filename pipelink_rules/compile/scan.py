@@ -15,7 +15,7 @@ from pipelink_rules.compile.sources import Sources, finding
 from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 
 _HIDDEN = {
     "vprintf": "printf",

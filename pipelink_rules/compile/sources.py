@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Variant
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ from pipelink_rules.contract.sidecar import dump_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.contract import BuildRecord, Measured, Role, Variant, WeakSymbol
+from pipelink_rules.model.contract import Role
+from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _OPERATION = re.compile(r"\b(pl_\w+)\s*\(")

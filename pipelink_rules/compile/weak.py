@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from shutil import which
 
 from pipelink_rules.compile.ptx import Function, Module, read_ptx
-from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.toolkit.process import run_tool
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")

@@ -15,8 +15,9 @@ from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.params import refused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, Variant
+from pipelink_rules.model.contract import DTYPES, Contract, Param, Role
 from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.variant import Variant
 
 SETMAXNREG_LEAST = 24
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item import item_layout
-from pipelink_rules.model.contract import DTYPES, Contract, Port, Role, Variant
+from pipelink_rules.model.contract import DTYPES, Contract, Port, Role
+from pipelink_rules.model.variant import Variant
 
 ABI_VERSION = "pipelink/1"
 _NO_DIGEST = "0" * 12
@@ -77,7 +78,7 @@ def fragment_floats(port: Port) -> int:
 
 
 def role_types(variant: Variant, role: Role) -> tuple[str, ...]:
-    """The C++ types of an entry's structs, qualified: relocations, ports, work (schedule: ports, work)."""
+    """The C++ types of an entry's structs: relocations (not for a schedule), ports, work."""
     stem = f"{namespace_of(variant)}::{cap_words(role.name)}"
     kinds = ("Ports", "Work") if role.schedule else ("Relocations", "Ports", "Work")
     return tuple(stem + kind for kind in kinds)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from pipelink_rules.files.codec import to_json
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 
 
 def interface_of(variant: Variant) -> Variant:

@@ -25,8 +25,8 @@ from pipelink_rules.contract.interface import interface_of
 from pipelink_rules.contract.text import shown
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.codec import decode, encode
-from pipelink_rules.model.contract import BuildRecord, Variant
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import BuildRecord, Variant
 
 SIDECAR_VERSION = 1
 LARGEST_FILE = 16 << 20  # bytes

@@ -10,7 +10,7 @@ import dataclasses
 import json
 import types
 import typing
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,7 +66,7 @@ def read_json(path: str | Path, kind: type[Noun]) -> Noun:
         ) from None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 

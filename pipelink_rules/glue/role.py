@@ -8,9 +8,10 @@ from pipelink_rules.glue.names import constant, parameter_names, stem
 from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
 from pipelink_rules.glue.sites import site_numbers
 from pipelink_rules.glue.writer import CudaWriter
-from pipelink_rules.model.contract import Op, Port, Repeat, Role, Variant
+from pipelink_rules.model.contract import Op, Port, Repeat, Role
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
+from pipelink_rules.model.variant import Variant
 
 
 def emit_role(out: CudaWriter, program: Program, placement: Placement, role: ProgramRole) -> None:

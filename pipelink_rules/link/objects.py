@@ -13,8 +13,8 @@ from pipelink_rules.contract.sidecar import load_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.model.contract import BuildRecord, Variant, WeakSymbol
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit, version_tuple
 
 

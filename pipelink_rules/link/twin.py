@@ -23,7 +23,7 @@ from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link import link_unchecked
 from pipelink_rules.link.log import LinkLog
 from pipelink_rules.link.sass import disassemble
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Variant
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,9 @@ class Program:
     channels: tuple[Channel, ...]
     roles: tuple[ProgramRole, ...]
     schedule: tuple[str, str]  # (instance, role) that computes the work item
-    tensors: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # keyword -> ((instance, port), ...)
+    tensors: tuple[
+        tuple[str, tuple[tuple[str, str], ...]], ...
+    ]  # keyword -> ((instance, port), ...)
     scalars: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     symbols: tuple[str, ...]  # launch-time integers, unified by name, sorted
     occupancy: int

@@ -38,7 +38,12 @@ TARGETS: dict[str, Target] = {
     for target in (
         Target("sm_80", 163 * KIB, 164 * KIB, setmaxnreg=False, runs_on=(8, 0)),
         Target(
-            "sm_90a", 227 * KIB, 228 * KIB, wgmma=True, runs_on=(9, 0), description="Hopper, H100/H200"
+            "sm_90a",
+            227 * KIB,
+            228 * KIB,
+            wgmma=True,
+            runs_on=(9, 0),
+            description="Hopper, H100/H200",
         ),
         Target(
             "sm_100a",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pipelink_rules.files.shipped import shipped_root
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.action import Step
 from pipelink_rules.scons.headers import Scope
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Session

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import Contract, Variant
+from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.session import ComponentRule, MegakernelRule, Session
 from pipelink_rules.steps import labels
 from pipelink_rules.steps.labels import LIBRARY

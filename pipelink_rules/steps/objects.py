@@ -9,8 +9,8 @@ from pathlib import Path
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
 from pipelink_rules.files.atomic import sha256, write_bytes, write_text
 from pipelink_rules.files.codec import write_json
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.steps.headers import require_declared
 from pipelink_rules.toolkit.toolkit import Toolkit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 
 
 @dataclass(frozen=True)

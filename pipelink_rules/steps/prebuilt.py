@@ -8,8 +8,9 @@ from itertools import islice, product
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.model.contract import BuildRecord, Contract, Variant
+from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import InstanceSpec, MegakernelSpec
+from pipelink_rules.model.variant import BuildRecord, Variant
 
 _COMBINATIONS = 64  # of variants to try where the declaration leaves several open
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.steps.neutral import neutral
 
 

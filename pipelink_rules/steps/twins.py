@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from pipelink_rules.compile.variant import keep_promises, runtime_operations
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.render import render_text
-from pipelink_rules.model.contract import Measured, Variant
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.toolkit.process import ToolOutput
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -14,7 +14,7 @@ import contextlib
 import difflib
 import importlib.util
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -33,7 +33,7 @@ CASES = sorted(
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def stage_module(stage: str) -> ModuleType:
     """The runner of a stage."""
     path = TESTS / "golden_stages" / f"{stage}.py"
@@ -53,7 +53,9 @@ def test_output_is_as_expected(name: Path, request: pytest.FixtureRequest) -> No
     actual = result if isinstance(result, str) else render_text(result, root=TESTS.parent)
     actual = actual or "no findings\n"
     code = re.match(r"PL[0-9]{4}", case.name)
-    assert code is None or f"[{code.group()}]" in actual, f"the case does not show its code:\n{actual}"
+    assert code is None or f"[{code.group()}]" in actual, (
+        f"the case does not show its code:\n{actual}"
+    )
     expect = case / "expect.txt"
     if request.config.getoption("--update-golden"):
         expect.write_text(actual, encoding="utf-8")

@@ -11,7 +11,7 @@ from linked import variant_of
 from pipelink_rules.compile.variant import compile_variant
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden/compile"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipelink_rules.compile.object import compile_object
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.steps.headers import read_depfile
 from pipelink_rules.toolkit.toolkit import Toolkit
 

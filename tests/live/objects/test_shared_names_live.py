@@ -17,7 +17,7 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.link.link import link, link_unchecked
 from pipelink_rules.link.sass import disassemble
-from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 # One helper of each kind; every one of them multiplies by FACTOR.

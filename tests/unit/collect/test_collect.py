@@ -16,8 +16,9 @@ from pipelink_rules.collect.symbols import unify_symbols
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.codec import read_json, to_json, write_json
-from pipelink_rules.model.contract import Contract, Measured
+from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import FUSED, HANDOVER, RING, MegakernelSpec, Program
+from pipelink_rules.model.variant import Measured
 
 Build = Callable[..., Program]
 Refused = Callable[..., tuple[Diagnostic, ...]]

@@ -11,9 +11,10 @@ from pipelink_rules.collect.infer import bind_instances
 from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.model.contract import Contract, Variant
+from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Variant
 
 
 def bound(

@@ -16,7 +16,7 @@ from pipelink_rules.contract.sidecar import dump_sidecar
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.render import render_json, render_text
-from pipelink_rules.model.contract import BuildRecord
+from pipelink_rules.model.variant import BuildRecord
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXTS = [SAMPLE] + [

@@ -18,7 +18,7 @@ from pipelink_rules.contract.load import load_contract, parse_contract
 from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.model.contract import BuildRecord, Measured, Variant, WeakSymbol
+from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
 
 VARIANT = bind(parse_contract(SAMPLE, "s.contract.yaml"), {"D": 256})
 BUILD = BuildRecord(

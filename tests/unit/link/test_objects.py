@@ -12,7 +12,7 @@ from pipelink_rules.files.atomic import sha256, write_text
 from pipelink_rules.files.codec import read_json, to_json
 from pipelink_rules.link.link import link
 from pipelink_rules.link.objects import LinkObject, check_objects, shared_names
-from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import dataclasses
 from pipelink_rules.model.contract import (
     Buffer,
     Contract,
-    Measured,
     Member,
     NamedBarrier,
     Numeric,
@@ -15,7 +14,6 @@ from pipelink_rules.model.contract import (
     Role,
     Symbol,
     TileAccess,
-    Variant,
     Work,
 )
 from pipelink_rules.model.image import Audit
@@ -31,6 +29,7 @@ from pipelink_rules.model.program import (
     ProgramRole,
 )
 from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.variant import Measured, Variant
 
 
 def exprs(*texts: object) -> tuple[Expr, ...]:

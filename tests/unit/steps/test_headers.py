@@ -43,7 +43,9 @@ def test_depfile_as_nvcc_writes_it(tmp_path: Path) -> None:
 
 def test_changa_26_names_of_temporaries_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "unit.d"
-    path.write_text("/tmp/tmpxft_0001_00-6_a.o : a.cu /tmp/tmpxft_0001_00-3_a.cudafe1.gpu b.cuh\n")
+    path.write_text(
+        "scratch/tmpxft_0001_00-6_a.o : a.cu scratch/tmpxft_0001_00-3_a.cudafe1.gpu b.cuh\n"
+    )
     assert read_depfile(path) == ("a.cu", "b.cuh")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelink_rules.model.contract import Contract, Param, Variant
+from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.source import Span
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.steps.neutral import neutral
 from pipelink_rules.steps.signature import Signatures
 

@@ -7,8 +7,8 @@ import pytest
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.model.contract import Variant
 from pipelink_rules.model.program import InstanceSpec, MegakernelSpec
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.steps.prebuilt import Prebuilt, choose
 
 CONTRACT = parse_contract(

@@ -1,7 +1,7 @@
 from linked import link_object
 
 from pipelink_rules.link.objects import shared_names
-from pipelink_rules.model.contract import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol
 
 
 def run():
