@@ -26,10 +26,10 @@ def write_compile_commands(
 
     entries: dict[str, dict[str, Any]] = {}
     for item in resolved.values():
-        for name, variant in item.variants.items():
-            rule = item.rules[name]
-            arch = item.spec.archs[0]
-            files = paths.variant_files(arch, variant)
+        for instance in item.asked.instances:
+            rule, variant = item.rules[instance.name], instance.variant
+            arch = item.asked.archs[0]
+            files = paths.named_files(arch, variant.name, variant.component)
             headers = graph.headers(rule.label)
             for node in rule.srcs:
                 if str(node) in entries:

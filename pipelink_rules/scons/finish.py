@@ -12,6 +12,7 @@ import SCons.Script
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.contract import Variant
 from pipelink_rules.scons.compile_commands import write_compile_commands
 from pipelink_rules.scons.graph import Graph
 from pipelink_rules.scons.megakernel import MegakernelNodes, megakernel_nodes
@@ -19,6 +20,7 @@ from pipelink_rules.scons.options import help_text
 from pipelink_rules.scons.resolve import Resolved, Resolver
 from pipelink_rules.scons.session import BUILD, RuntimeRule, Session
 from pipelink_rules.steps import labels, paths
+from pipelink_rules.steps.asked import AskedInstance
 from pipelink_rules.steps.labels import LIBRARY
 
 
@@ -65,8 +67,7 @@ class _Finish:
         _stop(session)
         cleaning = bool(SCons.Script.GetOption("clean"))
         fingerprint = session.toolkit.fingerprint if resolved and not cleaning else ""
-        component, signatures = self.resolver.component, self.resolver.signatures
-        graph = Graph(self.env, session, component, fingerprint, signatures)
+        graph = Graph(self.env, session, self.resolver.component, fingerprint)
         aliases = [alias for item in resolved.values() for alias in self._megakernel(graph, item)]
         self._archs_exist(aliases)
         _stop(session)
@@ -77,13 +78,15 @@ class _Finish:
 
     def _megakernel(self, graph: Graph, item: Resolved) -> list[Any]:
         """The alias of a megakernel with everything it builds."""
-        spec, session = item.spec, self.session
+        spec, session = item.asked, self.session
         wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
         runtime = self._runtime(session.options.runtime or spec.runtime)
         results: list[Any] = []
         for arch in wanted:
             try:
-                files_of = {name: self._variant(graph, item, name, arch) for name in item.variants}
+                files_of = {
+                    one.name: self._variant(graph, item, one, arch) for one in spec.instances
+                }
             except PipelinkError as problem:
                 session.attempt(problem)
                 continue
@@ -103,8 +106,10 @@ class _Finish:
             self.env.Requires(node, nodes.check)
         self.env.Requires(nodes.results, nodes.check)
 
-    def _variant(self, graph: Graph, item: Resolved, name: str, arch: str) -> paths.VariantFiles:
-        variant, rule = item.variants[name], item.rules[name]
+    def _variant(
+        self, graph: Graph, item: Resolved, instance: AskedInstance, arch: str
+    ) -> paths.VariantFiles:
+        name, variant, rule = instance.name, instance.variant, item.rules[instance.name]
         other = graph.folders.get(variant.name, rule.label)
         if other != rule.label:
             raise self._error(
@@ -115,26 +120,31 @@ class _Finish:
                 expected="components with names of their own",
                 helps=("rename one of the components, in its contract and declaration",),
             )
+
+        def noun() -> Variant:
+            return item.variant(name)
+
         release = self._runtime("release")  # what the probe links, whatever runs
-        if name in item.prebuilt:
-            objects = item.prebuilt[name]
-            if arch not in objects.archs:
+        if instance.sidecars:
+            sidecars = dict(instance.sidecars)
+            if arch not in sidecars:
                 raise self._error(
                     item,
                     name,
                     "PL1310",
                     f"{rule.label} has no prebuilt object for {arch}",
                     expected=arch,
-                    found=", ".join(objects.archs),
+                    found=", ".join(sidecars),
                     helps=(f"build it for {arch}, or leave {arch} out of archs=",),
                 )
-            return graph.prebuilt(arch, variant, rule, objects.sidecar(arch), release)
-        return graph.variant(arch, variant, rule, self.resolver.options(rule).other, release)
+            return graph.prebuilt(arch, variant, noun, rule, sidecars[arch], release)
+        options = self.resolver.options(rule).other
+        return graph.variant(arch, variant, noun, rule, options, release)
 
     def _error(self, item: Resolved, name: str, code: str, text: str, **more: Any) -> PipelinkError:
-        where = item.spec.where("instances", name)
-        place = Label(where, f"`{name}` of {item.spec.name}") if where else None
-        return error(code, text, place, subject=f"{item.spec.name}.{name}", **more)
+        where = item.where(name)
+        place = Label(where, f"`{name}` of {item.asked.name}") if where else None
+        return error(code, text, place, subject=f"{item.asked.name}.{name}", **more)
 
     def _runtime(self, name: str) -> RuntimeRule:
         label = self.session.canonical(labels.Label(LIBRARY, "components/runtime", name))

@@ -23,8 +23,8 @@ from pipelink_rules.scons.action import Step
 from pipelink_rules.scons.headers import Scope
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Session
 from pipelink_rules.steps import labels, paths
+from pipelink_rules.steps.asked import AskedVariant
 from pipelink_rules.steps.rules import rule_version
-from pipelink_rules.steps.signature import Signatures
 
 if TYPE_CHECKING:
     from pipelink_rules.steps.objects import CompileRequest
@@ -49,7 +49,6 @@ class Graph:
     session: Session
     component: Callable[[labels.Label], ComponentRule | None]
     fingerprint: str
-    signatures: Signatures
     folders: dict[str, labels.Label] = field(default_factory=dict)  # variant -> its component
     _headers: dict[labels.Label, Headers] = field(default_factory=dict)
 
@@ -99,21 +98,25 @@ class Graph:
     def variant(
         self,
         arch: str,
-        variant: Variant,
+        variant: AskedVariant,
+        noun: Callable[[], Variant],
         rule: ComponentRule,
         options: Sequence[str],
         release: RuntimeRule,
     ) -> paths.VariantFiles:
-        """The files of a variant, compiled from its source and probed."""
+        """The files of a variant, compiled from its source and probed.
+
+        noun: the variant in full, for the steps.
+        """
         from pipelink_rules.steps.objects import CompileRequest, compile_component
 
-        files = paths.variant_files(arch, variant)
+        files = paths.named_files(arch, variant.name, variant.component)
         if not self._first(files, variant, rule):
             return files
         headers = joined(self.headers(rule.label), Headers(_folders(rule.srcs)))
         request = CompileRequest(
             label=str(rule.label),
-            variant=variant,
+            variant=noun,
             sources=tuple(map(str, rule.srcs)),
             includes=headers.folders,
             copts=tuple(options),
@@ -122,25 +125,26 @@ class Graph:
             out_dir=f"{BUILD}/{files.folder}",
             declared=tuple(str(node) for node in headers.nodes),
         )
-        header = self._header(files, request)
+        header = self._header(files, variant, request)
         headers = joined(headers, Headers(nodes=(header,)))
 
         def run(inputs: tuple[str, ...]) -> None:
             self.session.say(compile_component(request, self.session.toolkit, inputs))
 
-        asked = [self.signatures.of_code(variant), arch, *request.copts, ""]
+        asked = [variant.code, arch, *request.copts, ""]
         asked += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
         step = Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
         targets = [files.fatbin, files.shadow, files.record]
         sources = [*rule.srcs, *rule.hdrs, header]
         nodes = self.step("compile", step, targets, sources, asked, headers, tool=True)
-        self._probed(files, request, release, [*nodes, header])
+        self._probed(files, variant, request, release, [*nodes, header])
         return files
 
     def prebuilt(
         self,
         arch: str,
-        variant: Variant,
+        variant: AskedVariant,
+        noun: Callable[[], Variant],
         rule: ComponentRule,
         sidecar: str,
         release: RuntimeRule,
@@ -148,7 +152,7 @@ class Graph:
         """The files of a variant, its object taken from finished ones and probed."""
         from pipelink_rules.steps.objects import CompileRequest, finished_files, unpack_prebuilt
 
-        files = paths.variant_files(arch, variant)
+        files = paths.named_files(arch, variant.name, variant.component)
         if not self._first(files, variant, rule):
             return files
         out = f"{BUILD}/{files.folder}"
@@ -163,32 +167,33 @@ class Graph:
         step = Step("Prebuilt", _subject(rule.label, variant, arch), run)
         targets = [files.fatbin, files.shadow, files.record]
         nodes = self.step("compile", step, targets, sources, [arch])
-        abi = self.abi()
-        request = CompileRequest(str(rule.label), variant, (), abi.folders, (), (), arch, out, ())
-        self._probed(files, request, release, [*nodes, self._header(files, request)])
+        folders = self.abi().folders
+        request = CompileRequest(str(rule.label), noun, (), folders, (), (), arch, out, ())
+        header = self._header(files, variant, request)
+        self._probed(files, variant, request, release, [*nodes, header])
         return files
 
-    def _first(self, files: paths.VariantFiles, variant: Variant, rule: ComponentRule) -> bool:
+    def _first(self, files: paths.VariantFiles, variant: AskedVariant, rule: ComponentRule) -> bool:
         """Whether this is the first megakernel that asks for the variant."""
         self.folders[variant.name] = rule.label
         return f"{BUILD}/{files.fatbin}" not in self.session.steps
 
-    def _header(self, files: paths.VariantFiles, request: CompileRequest) -> Any:
+    def _header(
+        self, files: paths.VariantFiles, variant: AskedVariant, request: CompileRequest
+    ) -> Any:
         """The generated header: what the source and the kernel of the probe include."""
         from pipelink_rules.steps.objects import write_header
 
-        variant = request.variant
-
         def run(inputs: tuple[str, ...]) -> None:
-            write_header(variant, f"{BUILD}/{files.header}")
+            write_header(request.variant(), f"{BUILD}/{files.header}")
 
-        subject = f"{request.label} {variant.digest} for {request.arch}"
-        asked = [self.signatures.of_code(variant)]
-        return self.step("header", Step("Header", subject, run), [files.header], [], asked)[0]
+        step = Step("Header", f"{request.label} {variant.digest} for {request.arch}", run)
+        return self.step("header", step, [files.header], [], [variant.code])[0]
 
     def _probed(
         self,
         files: paths.VariantFiles,
+        variant: AskedVariant,
         request: CompileRequest,
         release: RuntimeRule,
         nodes: list[Any],
@@ -196,17 +201,17 @@ class Graph:
         """The steps around the object: the probe, and its kernel, which no source enters."""
         from pipelink_rules.steps.objects import compile_probe_kernel, probe_component
 
-        variant, arch, rule = request.variant, request.arch, labels.parse_label(request.label)
+        runtime = f"{BUILD}/{self.runtime(request.arch, release, variant.flags)}"
+        rule = labels.parse_label(request.label)
         assert rule is not None
-        runtime = f"{BUILD}/{self.runtime(arch, release, variant.flags)}"
-        subject = _subject(rule, variant, arch)
-        asked = [self.signatures.of_code(variant), arch]
+        subject = _subject(rule, variant, request.arch)
+        asked = [variant.code, request.arch]
 
         def kernel(inputs: tuple[str, ...]) -> None:
             compile_probe_kernel(request, self.session.toolkit)
 
         def probe(inputs: tuple[str, ...]) -> None:
-            probe_component(variant, arch, runtime, request.out_dir, self.session.toolkit)
+            probe_component(request, runtime, self.session.toolkit)
 
         # The kernel's text is written by the step, so that no scanner sees its first include.
         first = [node for node in self.abi().nodes if node.name == "glue.cuh"]
@@ -222,7 +227,7 @@ class Graph:
         sources.append(self.env.File(f"#{runtime}"))
         targets = [files.interface, files.sidecar]
         nodes += self.step("compile", step, targets, sources, asked, tool=True)
-        self.env.Alias(str(rule), nodes)
+        self.env.Alias(request.label, nodes)
 
     def node(self, path: str) -> Any:
         """A file below the build directory."""
@@ -277,6 +282,6 @@ def _folders(nodes: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.dirname(str(node)) or "." for node in nodes))
 
 
-def _subject(label: labels.Label, variant: Variant, arch: str) -> str:
+def _subject(label: labels.Label, variant: AskedVariant, arch: str) -> str:
     arguments = " ".join(f"{name}={value}" for name, value in variant.arguments)
     return f"{label} {arguments} for {arch}".replace("  ", " ")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelink_rules.scons.action import Step
 from pipelink_rules.scons.graph import Graph, Headers, joined
 from pipelink_rules.scons.resolve import Resolved
-from pipelink_rules.scons.session import BUILD, RuntimeRule
+from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule
 from pipelink_rules.steps import paths
 from pipelink_rules.steps.summary import times_file
 
@@ -43,9 +43,9 @@ class _Builder:
         runtime: RuntimeRule,
     ):
         self.graph, self.env, self.session = graph, graph.env, graph.session
-        self.resolved, self.spec, self.arch = resolved, resolved.spec, arch
+        self.resolved, self.asked, self.arch = resolved, resolved.asked, arch
         self.files_of, self.runtime = files_of, runtime
-        self.files = paths.megakernel_files(arch, resolved.spec.name)
+        self.files = paths.megakernel_files(arch, resolved.asked.name)
         self.unique = sorted(set(files_of.values()), key=lambda item: item.folder)
 
     def path(self, suffix: str) -> str:
@@ -57,7 +57,7 @@ class _Builder:
     def step(self, stage: str, mnemonic: str, targets: list[str], *args: Any, **more: Any) -> Any:
         run, sources, asked = args
         memory, what = more.pop("memory", 0), more.pop("what", "")
-        step = Step(mnemonic, f"{what}{self.spec.name} for {self.arch}", run, memory)
+        step = Step(mnemonic, f"{what}{self.asked.name} for {self.arch}", run, memory)
         names = [self.files.file(target) for target in targets]
         return self.graph.step(stage, step, names, sources, asked, **more)
 
@@ -74,47 +74,41 @@ class _Builder:
     def _declaration(self) -> Any:
         from pipelink_rules.steps.stages import check_program, write_spec
 
-        spec, variants, arch = self.spec, dict(self.resolved.variants), self.arch
+        nouns, arch = self.resolved.nouns, self.arch
 
         def write(inputs: tuple[str, ...]) -> None:
-            write_spec(spec, self.path("spec.json"))
+            write_spec(nouns().spec, self.path("spec.json"))
 
         def check(inputs: tuple[str, ...]) -> None:
-            found = check_program(spec, variants, arch, self.path("check.json"))
+            known = nouns()
+            found = check_program(known.spec, known.variants, arch, self.path("check.json"))
             if found:
                 self.session.report(found)
 
-        self.step("spec", "Declare", ["spec.json"], write, [], [self.graph.signatures.of(spec)])
-        asked = [
-            self.graph.signatures.of(spec),
-            *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(variants.items())),
-        ]
-        return self.step("check", "Check", ["check.json"], check, [], [*asked, arch])[0]
+        self.step("spec", "Declare", ["spec.json"], write, [], [self.asked.text])
+        return self.step("check", "Check", ["check.json"], check, [], self._asked())[0]
+
+    def _asked(self) -> list[str]:
+        """What stands for the declaration and all variants, places and prose included."""
+        variants = [f"{one.name}={one.variant.text}" for one in self.asked.instances]
+        return [self.asked.text, *variants, self.arch]
 
     def _pure(self) -> None:
         from pipelink_rules.steps.stages import collect_program, place_program, write_glue
 
-        spec, arch, path = self.spec, self.arch, self.path
-        declared = {
-            name: variant
-            for name, variant in self.resolved.variants.items()
-            if name not in self.resolved.prebuilt
-        }
+        nouns, arch, path = self.resolved.nouns, self.arch, self.path
         interfaces = {k: f"{BUILD}/{v.interface}" for k, v in self.files_of.items()}
 
         def gather(inputs: tuple[str, ...]) -> None:
-            collect_program(
-                spec, declared, interfaces, arch, path("program.json"), path("plan.json")
-            )
+            known = nouns()
+            sourced = {k: v for k, v in known.variants.items() if k not in known.prebuilt}
+            outputs = path("program.json"), path("plan.json")
+            collect_program(known.spec, sourced, interfaces, arch, *outputs)
 
-        asked = [
-            self.graph.signatures.of(spec),
-            *(f"{k}={self.graph.signatures.of(v)}" for k, v in sorted(declared.items())),
-        ]
-        asked += [f"{k}:{v}" for k, v in sorted(interfaces.items())]
+        asked = [*self._asked(), *(f"{k}:{v}" for k, v in sorted(interfaces.items()))]
         sources = [self.node(f"{BUILD}/{item.interface}") for item in self.unique]
         targets = ["program.json", "plan.json"]
-        self.step("collect", "Collect", targets, gather, sources, [*asked, arch])
+        self.step("collect", "Collect", targets, gather, sources, asked)
 
         lock = self._lock_file()
 
@@ -132,9 +126,9 @@ class _Builder:
 
     def _lock_file(self) -> Any:
         """`<name>.<target>.lock.json` beside the SConscript: a placement to keep to."""
-        span = self.spec.span
+        span = self.resolved.declared.span
         folder = self.session.top / span.file if span else self.session.top
-        path = folder.parent / f"{self.spec.name}.{self.arch}.lock.json"
+        path = folder.parent / f"{self.asked.name}.{self.arch}.lock.json"
         return self.env.File(str(path)) if path.is_file() else None
 
     def _glue_object(self) -> None:
@@ -144,7 +138,7 @@ class _Builder:
         variants = f"{BUILD}/{paths.variants_folder(self.arch)}"
         headers = joined(self.graph.abi(), Headers((variants,), tuple(own)))
         request = ObjectRequest(
-            label=f"the glue of `{self.spec.name}`",
+            label=f"the glue of `{self.asked.name}`",
             source=self.path("glue.cu"),
             includes=headers.folders,
             defines=headers.defines,
@@ -167,7 +161,7 @@ class _Builder:
 
     def _flags(self) -> tuple[str, ...]:
         """Code-generation flags: equal in all objects of a link, so the first ones are all."""
-        return next((v.flags for v in self.resolved.variants.values()), ())
+        return next((one.variant.flags for one in self.asked.instances), ())
 
     def _link(self) -> list[Any]:
         from pipelink_rules.steps.image import LinkRequest, link_image
@@ -184,12 +178,11 @@ class _Builder:
             backend=self.session.options.linker,
             cubin=self.path("cubin"),
             audit=self.path("audit.json"),
-            times=str(times_file(BUILD, self.arch, self.spec.name)),
-            spec=self.spec,
+            times=str(times_file(BUILD, self.arch, self.asked.name)),
         )
 
         def run(inputs: tuple[str, ...]) -> None:
-            link_image(request, self.session.toolkit)
+            link_image(request, self.session.toolkit, self.resolved.nouns().spec)
 
         weak = [paths.weak_table(name) for name in request.objects[-2:]]
         names = (*request.objects, *sidecars, *weak, request.program, request.placement)
@@ -217,25 +210,29 @@ class _Builder:
         """Nothing where an instance has no source: a twin is made of sources."""
         from pipelink_rules.steps.twins import TwinRequest, TwinUnit, build_twins
 
-        if self.resolved.prebuilt:
+        if any(one.sidecars for one in self.asked.instances):
             return []
         abi = self.graph.abi()
-        units, nodes = [], [*self.runtime.srcs, *self.runtime.hdrs, *abi.nodes]
+        parts: list[tuple[str, ComponentRule, Headers]] = []
+        nodes = [*self.runtime.srcs, *self.runtime.hdrs, *abi.nodes]
         names = {files: name for name, files in self.files_of.items()}
         for files in self.unique:
             rule = self.resolved.rules[names[files]]
-            headers = self.graph.headers(rule.label)
-            nodes += [*rule.srcs, *headers.nodes, self.graph.node(files.header)]
-            units.append(
-                TwinUnit(
-                    variant=self.resolved.variants[names[files]],
-                    sources=tuple(map(str, rule.srcs)),
-                    includes=(f"{BUILD}/{files.folder}", *headers.folders),
-                    defines=(*headers.defines, *rule.local_defines),
-                )
+            own = Headers((f"{BUILD}/{files.folder}",), (self.graph.node(files.header),))
+            headers = joined(own, self.graph.headers(rule.label))
+            nodes += [*rule.srcs, *headers.nodes]
+            parts.append((names[files], rule, headers))
+
+        def unit(name: str, rule: ComponentRule, headers: Headers) -> TwinUnit:
+            return TwinUnit(
+                variant=self.resolved.variant(name),
+                sources=tuple(map(str, rule.srcs)),
+                includes=headers.folders,
+                defines=(*headers.defines, *rule.local_defines),
             )
+
         request = TwinRequest(
-            units=tuple(units),
+            units=(),
             runtime=tuple(map(str, self.runtime.srcs)),
             runtime_includes=(*self.runtime.includes, *abi.folders),
             glue=self.path("glue.cu"),
@@ -253,11 +250,12 @@ class _Builder:
         )
 
         def run(inputs: tuple[str, ...]) -> None:
-            build_twins(request, self.session.toolkit)
+            units = tuple(unit(*part) for part in parts)
+            build_twins(replace(request, units=units), self.session.toolkit)
 
         inputs = ("glue.cu", "plan.json", "placement.json", "cubin")
         nodes += [self.node(self.path(name)) for name in inputs]
         targets = ["twin.json", "lto_twin.cubin", "native_twin.cubin", "twin.cu"]
-        asked = [self.arch, request.backend, *(str(unit.defines) for unit in units)]
+        asked = [self.arch, request.backend, *(str(part[2].defines) for part in parts)]
         more = {"tool": True, "memory": 2 << 30}
         return list(self.step("twin", "Twin", targets, run, nodes, asked, **more))

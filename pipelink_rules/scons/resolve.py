@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkErr
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.session import ComponentRule, MegakernelRule, Session
 from pipelink_rules.steps import labels
+from pipelink_rules.steps.asked import Asked, Nouns, asked_of
 from pipelink_rules.steps.labels import LIBRARY
 from pipelink_rules.steps.prebuilt import (
     Prebuilt,
@@ -33,20 +36,18 @@ if TYPE_CHECKING:
 class Resolved:
     """A megakernel with every instance bound."""
 
-    spec: MegakernelSpec
-    variants: Mapping[str, Variant]  # instance -> variant, with the places of its contract
+    asked: Asked
     rules: Mapping[str, ComponentRule]  # instance -> where its code comes from
-    prebuilt: Mapping[str, Prebuilt]  # instances without a source
+    declared: MegakernelRule
+    nouns: Callable[[], Nouns]  # in full: for a step that runs, or a finding
 
+    def where(self, instance: str) -> Span | None:
+        """The place of an instance in the declaration."""
+        return self.nouns().spec.where("instances", instance)
 
-@dataclass(frozen=True)
-class _Kept:
-    """What is kept from run to run: nouns, and their digests."""
-
-    spec: MegakernelSpec
-    variants: Mapping[str, Variant]
-    prebuilt: Mapping[str, Prebuilt]
-    signatures: tuple[tuple[object, str, bool], ...]
+    def variant(self, instance: str) -> Variant:
+        """A variant in full."""
+        return self.nouns().variants[instance]
 
 
 class Resolver:
@@ -77,41 +78,52 @@ class Resolver:
 
     def resolve(self, rule: MegakernelRule) -> Resolved:
         """Everything bound; raises the findings of this megakernel."""
-        path = self._session.build / ".read" / f"{rule.label.name}.pickle"
+        path = self._session.build / ".read" / f"{rule.label.name}.json"
         key = self._key(rule)
-        kept: _Kept | None = recall(path, key) if key else None
-        if kept is None:
-            kept = self._bind(rule)
+        nouns = self._once(rule)
+        asked = recall(path, key, Asked) if key else None
+        if asked is None:
+            asked = asked_of(nouns(), self.signatures)
             if key:
-                keep(path, key, kept)
-        for noun, digest, code in kept.signatures:
-            self.signatures.known(noun, digest, code=code)
-        rules = self._rules(kept.spec)
-        by_instance = {item.name: rules[item.label] for item in kept.spec.instances}
-        return Resolved(kept.spec, kept.variants, by_instance, kept.prebuilt)
+                keep(path, key, asked)
+        components = {item.name: labels.parse_label(item.label) for item in asked.instances}
+        rules = {k: self.component(label) for k, label in components.items() if label}
+        return Resolved(asked, {k: v for k, v in rules.items() if v}, rule, nouns)
 
-    def _key(self, rule: MegakernelRule) -> bytes | None:
-        """A digest of all that binding reads; None where the declaration is too odd to say."""
+    def _once(self, rule: MegakernelRule) -> Callable[[], Nouns]:
+        """The nouns of a megakernel, bound when first asked for; steps ask from several threads."""
+        guard, kept = threading.Lock(), []
+
+        def nouns() -> Nouns:
+            with guard:
+                if not kept:
+                    kept.append(self._bind(rule))
+                return kept[0]
+
+        return nouns
+
+    def _key(self, rule: MegakernelRule) -> str:
+        """A digest of all that binding reads; "" where the declaration is too odd to say."""
         instances = dict(rule.attributes).get("instances")
         if not isinstance(instances, Mapping):
-            return None
+            return ""
         parts: list[str | bytes] = [rule_version("spec"), repr(rule)]
         for item in instances.values():
             text = item[0] if isinstance(item, (tuple, list)) and item else item
             label = labels.parse_label(text)
             component = self.component(label) if label else None
             if component is None:
-                return None
+                return ""
             files = [component.contract] if component.contract else component.prebuilt
             parts += [str(component.label), repr((component.copts, component.archs))]
             for file in files:
                 path = Path(str(file))
                 if not path.is_file():
-                    return None
+                    return ""
                 parts += [str(file), path.read_bytes()]
         return key_of(parts)
 
-    def _bind(self, rule: MegakernelRule) -> _Kept:
+    def _bind(self, rule: MegakernelRule) -> Nouns:
         from pipelink_rules.collect.infer import bind_instances
         from pipelink_rules.collect.spec import make_spec
 
@@ -127,11 +139,7 @@ class Resolver:
         spec, chosen = choose(spec, found, contracts, flags)
         bound = dict(bind_instances(*with_prebuilt_contracts(spec, contracts, chosen), flags))
         bound |= {instance: item.variant for instance, item in chosen.items()}
-        signatures: list[tuple[object, str, bool]] = [(spec, self.signatures.of(spec), False)]
-        for variant in bound.values():
-            signatures.append((variant, self.signatures.of(variant), False))
-            signatures.append((variant, self.signatures.of_code(variant), True))
-        return _Kept(spec, bound, chosen, tuple(signatures))
+        return Nouns(spec, bound, chosen)
 
     def _rules(self, spec: MegakernelSpec) -> dict[str, ComponentRule]:
         findings = []

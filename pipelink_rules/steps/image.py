@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelink_rules.files.atomic import write_text
@@ -27,17 +27,19 @@ class LinkRequest:
     cubin: str
     audit: str
     times: str  # seconds of the link, for the table; no output: it differs from run to run
-    spec: MegakernelSpec | None = field(default=None, compare=False)  # places, for findings
 
 
-def link_image(request: LinkRequest, toolkit: Toolkit) -> Audit:
-    """The cubin and what was found in it; neither is left where the audit finds a difference."""
+def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | None = None) -> Audit:
+    """The cubin and what was found in it; neither is left where the audit finds a difference.
+
+    spec: the declaration with its places, for findings; the program of a build has none.
+    """
     from pipelink_rules.link.audit import audit
     from pipelink_rules.link.link import link
 
     program = read_json(request.program, Program)
-    if request.spec is not None:
-        program = replace(program, spec=request.spec)
+    if spec is not None:
+        program = replace(program, spec=spec)
     placement = read_json(request.placement, Placement)
     log = link(
         request.objects,

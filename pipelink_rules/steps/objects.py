@@ -22,7 +22,7 @@ class CompileRequest:
     """A variant to compile.  Paths are relative to the folder of the build's top."""
 
     label: str
-    variant: Variant
+    variant: Callable[[], Variant]  # in full, when a step runs
     sources: tuple[str, ...]
     includes: tuple[str, ...]
     copts: tuple[str, ...]  # without code-generation flags: those are the variant's
@@ -55,7 +55,7 @@ def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterabl
     from pipelink_rules.compile.variant import compile_code
 
     return compile_code(
-        request.variant,
+        request.variant(),
         request.sources,
         request.includes,
         request.copts,
@@ -79,14 +79,17 @@ def compile_probe_kernel(request: CompileRequest, toolkit: Toolkit) -> None:
     """The object of the kernel that the probe links."""
     from pipelink_rules.compile.variant import compile_probe
 
-    compile_probe(request.variant, request.includes, request.arch, toolkit, request.out_dir)
+    compile_probe(request.variant(), request.includes, request.arch, toolkit, request.out_dir)
 
 
-def probe_component(variant: Variant, arch: str, runtime: str, out: str, toolkit: Toolkit) -> None:
-    """Interface and sidecar of a variant: what its object needs, measured."""
+def probe_component(request: CompileRequest, runtime: str, toolkit: Toolkit) -> None:
+    """Interface and sidecar of a variant: what its object needs, measured.
+
+    runtime: the release runtime for the target and the flags of the variant.
+    """
     from pipelink_rules.compile.variant import probe_variant
 
-    probe_variant(variant, arch, toolkit, out, runtime)
+    probe_variant(request.variant(), request.arch, toolkit, request.out_dir, runtime)
 
 
 def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:

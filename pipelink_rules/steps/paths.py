@@ -68,7 +68,12 @@ def variants_folder(arch: str) -> str:
 
 def variant_files(arch: str, variant: Variant) -> VariantFiles:
     """Every file of a variant."""
-    return VariantFiles(f"{variants_folder(arch)}/{variant.name}", variant.contract.component)
+    return named_files(arch, variant.name, variant.contract.component)
+
+
+def named_files(arch: str, name: str, component: str) -> VariantFiles:
+    """The same, by the variant's name."""
+    return VariantFiles(f"{variants_folder(arch)}/{name}", component)
 
 
 def megakernel_files(arch: str, name: str) -> MegakernelFiles:

@@ -1,45 +1,45 @@
-"""What did the last run make of the same declaration?  Kept, so that a build of nothing is quick.
+"""What did the last run make of the same texts?  A noun, kept under a digest of all that went in.
 
-Reading contracts, inferring parameters and binding variants is pure: the same texts give the same
-nouns.  They are kept under a digest of every text that went in and of the rules that read them; a
-file that is missing, damaged or of another digest is as if it had never been there.
+A file that is missing, damaged or of another digest is as if it had never been there.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
+import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from pipelink_rules.files.atomic import write_bytes
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.files.codec import decode, encode
 
-_DIGEST = 32
+Noun = TypeVar("Noun")
 
 
-def key_of(parts: Iterable[str | bytes]) -> bytes:
+def key_of(parts: Iterable[str | bytes]) -> str:
     """The digest of everything that a result depends on."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.digest()
+    return digest.hexdigest()
 
 
-def recall(path: Path, key: bytes) -> Any:
+def recall(path: Path, key: str, kind: type[Noun]) -> Noun | None:
     """What was kept under the key; None where nothing was."""
     try:
-        data = path.read_bytes()
-    except OSError:
+        head, _, body = path.read_text(encoding="utf-8").partition("\n")
+        return decode(kind, json.loads(body)) if head == _head(key, body) else None
+    except (OSError, ValueError):
         return None
-    head, body = data[: 2 * _DIGEST], data[2 * _DIGEST :]
-    if head != key + hashlib.sha256(body).digest():
-        return None
-    return pickle.loads(body)  # written by ourselves, in the build directory
 
 
-def keep(path: Path, key: bytes, value: Any) -> None:
-    """Keeps a value; the one that was there goes."""
-    body = pickle.dumps(value)
-    write_bytes(path, key + hashlib.sha256(body).digest() + body)
+def keep(path: Path, key: str, noun: object) -> None:
+    """Keeps a noun; what was there goes."""
+    body = json.dumps(encode(noun), sort_keys=True)
+    write_text(path, f"{_head(key, body)}\n{body}")
+
+
+def _head(key: str, body: str) -> str:
+    return f"{key} {hashlib.sha256(body.encode()).hexdigest()}"

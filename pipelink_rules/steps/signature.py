@@ -8,7 +8,7 @@ from pipelink_rules.steps.neutral import neutral
 
 
 class Signatures:
-    """Digests of nouns, each computed once: a variant is asked for by every node it is part of."""
+    """Digests of nouns, each computed once."""
 
     def __init__(self) -> None:
         # The noun is kept with its digest, so that no other one gets its id.
@@ -21,10 +21,6 @@ class Signatures:
     def of_code(self, noun: object) -> str:
         """The same without places and prose."""
         return self._digest(noun, code=True)
-
-    def known(self, noun: object, digest: str, *, code: bool) -> None:
-        """The digest is known from before."""
-        self._known[id(noun), code] = (noun, digest)
 
     def _digest(self, noun: object, *, code: bool) -> str:
         kept = self._known.get((id(noun), code))

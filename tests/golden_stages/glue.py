@@ -1,4 +1,4 @@
-"""Stage `glue`: `case.txt` names a megakernel of the repository and a target; its glue is the text."""
+"""Stage `glue`: `case.txt` names a megakernel and a target; the text is its glue."""
 
 from __future__ import annotations
 
