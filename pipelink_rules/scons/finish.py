@@ -12,7 +12,7 @@ import SCons.Script
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import Variant
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.compile_commands import write_compile_commands
 from pipelink_rules.scons.graph import Graph
 from pipelink_rules.scons.megakernel import MegakernelNodes, megakernel_nodes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
@@ -80,7 +80,7 @@ class Resolver:
         """Everything bound; raises the findings of this megakernel."""
         path = self._session.build / ".read" / f"{rule.label.name}.json"
         key = self._key(rule)
-        nouns = self._once(rule)
+        nouns = self._once(rule, key)
         asked = recall(path, key, Asked) if key else None
         if asked is None:
             asked = asked_of(nouns(), self.signatures)
@@ -90,14 +90,24 @@ class Resolver:
         rules = {k: self.component(label) for k, label in components.items() if label}
         return Resolved(asked, {k: v for k, v in rules.items() if v}, rule, nouns)
 
-    def _once(self, rule: MegakernelRule) -> Callable[[], Nouns]:
+    def _once(self, rule: MegakernelRule, key: str) -> Callable[[], Nouns]:
         """The nouns of a megakernel, bound when first asked for; steps ask from several threads."""
-        guard, kept = threading.Lock(), []
+        guard = threading.Lock()
+        kept: list[Nouns] = []
 
         def nouns() -> Nouns:
             with guard:
                 if not kept:
-                    kept.append(self._bind(rule))
+                    found = self._bind(rule)
+                    if self._key(rule) != key:  # a contract was saved since the digests were taken
+                        raise error(
+                            "PL1304",
+                            f"a contract of {rule.label} changed during the build",
+                            rule.span,
+                            helps=("build again",),
+                            subject=str(rule.label),
+                        )
+                    kept.append(found)
                 return kept[0]
 
         return nouns

@@ -58,6 +58,16 @@ def test_scons_2701_a_source_saved_during_its_compile_is_not_kept(built: Project
     assert not again.commands and built.up_to_date()
 
 
+def test_scons_2701_a_contract_saved_during_the_build_is_not_used(built: Project) -> None:
+    """Contracts are read when a step needs them: it must be the text that the digests are of."""
+    contract = built / "kernels/shift.contract.yaml"
+    built.append("kernels/load.cu", f"// fake: sleep=1\n// fake: edits={contract}\nint x;\n")
+    built.edit("kernels/store.cu", "body(store)", "body(store, twice)")
+    run = built.run("-j1")
+    assert run.status == 2 and "Traceback" not in run.text
+    assert "PL1304" in run.text or "shift.contract.yaml" in run.text
+
+
 def test_scons_2606_an_interactive_build_has_no_cache(built: Project) -> None:
     refused = built.run("--interactive", f"cache={built.root}/cache")
     assert refused.status == 2 and "PL1306" in refused.text
