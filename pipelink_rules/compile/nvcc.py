@@ -65,7 +65,8 @@ def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str)
     arch = number(unit.arch)
     argv = [*_common(toolkit, unit), "--fatbin"]
     argv += ["-gencode", f"arch=compute_{arch},code=[compute_{arch},lto_{arch}]"]
-    argv += ["-MMD", "-MF", depfile, "--keep", "--keep-dir", keep]
+    argv += ["-MMD", "-MF", depfile] if depfile else []
+    argv += ["--keep", "--keep-dir", keep]
     return [*argv, unit.source, "-o", out]
 
 

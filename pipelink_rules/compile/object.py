@@ -50,28 +50,25 @@ def compile_unit(
     folder: Path,
     subject: Subject,
     inspect: Inspect | None = None,
-    also: Iterable[Callable[[], object]] = (),
 ) -> CompiledUnit:
-    """Compiles a unit into `folder`; `also` runs at the same time.
+    """Compiles a unit into `folder`.
 
     The compiler runs twice, side by side: once for the linkable code together with its PTX, once
     without optimisation for the table of weak symbols.
     """
     fatbin, depfile = folder / "unit.fatbin", folder / "unit.d"
     listing = folder / "unit.listing.ptx"
-    argv = object_argv(toolkit, unit, str(fatbin), str(depfile), str(folder))
+    # The list of headers costs a preprocessor run of its own.
+    argv = object_argv(toolkit, unit, str(fatbin), str(depfile) if inspect else "", str(folder))
     with ThreadPoolExecutor(2) as pool:
         main = pool.submit(compile_checked, argv, toolkit, subject)
         side = pool.submit(run, listing_argv(toolkit, unit, str(listing)), toolkit)
-        rest = [pool.submit(work) for work in also]
         output = main.result()  # its errors are the ones to show
         listed = side.result()
         if not listed.ok:
             # A source may insist on inlining; then only what the compiler keeps apart is listed.
             shown = listing_argv(toolkit, unit, str(listing), show_inline=False)
             compile_checked(shown, toolkit, subject)
-        for future in rest:
-            future.result()
     if inspect is not None:
         inspect(unit.source, depfile)
     return CompiledUnit(

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import SCons.Errors
@@ -39,6 +41,7 @@ def describe_step(target: list[Any], source: list[Any], env: Any) -> str:
 def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     """Runs the step of a node.  On failure its targets are gone and its findings are on stderr."""
     session = env["PIPELINK"]
+    _warm()
     step: Step = session.steps[str(target[0])]
     names = [str(node) for node in target]
     inputs = {
@@ -64,6 +67,17 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     except BaseException:
         _remove(names)
         raise
+
+
+@cache
+def _warm() -> None:
+    """Something runs: the stages that most steps lead to are read while the compiler works."""
+
+    def read() -> None:
+        for name in ("place.place", "glue.emit", "link.audit", "link.link", "report.table"):
+            import_module(f"pipelink_rules.{name}")
+
+    threading.Thread(target=read).start()
 
 
 def _summary(step: Step, findings: int) -> str:

@@ -146,6 +146,7 @@ class _Builder:
             out=self.path("glue.fatbin"),
             declared=tuple(str(node) for node in headers.nodes),
             flags=self._flags(),
+            generated=True,
         )
 
         def run(inputs: tuple[str, ...]) -> None:

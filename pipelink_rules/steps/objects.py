@@ -44,6 +44,7 @@ class ObjectRequest:
     out: str
     declared: tuple[str, ...]
     flags: tuple[str, ...] = ()
+    generated: bool = False  # by us: it includes what we know, and nothing needs checking
 
 
 def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterable[str]) -> str:
@@ -105,7 +106,9 @@ def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[st
         defines=request.defines,
         flags=request.flags,
         name=request.label,
-        inspect=_inspect(request.label, request.declared, inputs, toolkit),
+        inspect=None
+        if request.generated
+        else _inspect(request.label, request.declared, inputs, toolkit),
     )
 
 
