@@ -47,8 +47,13 @@ def twin_of(folder: str | Path, name: str) -> str:
     A twin older than the cubin it was compared with says nothing about the present one.
     """
     try:
-        data = json.loads((Path(folder) / f"{name}.twin.json").read_text(encoding="utf-8"))
-        return "identical" if data["lto_identical"] else "differs"
+        twin, audit = (
+            json.loads((Path(folder) / f"{name}.{file}.json").read_text(encoding="utf-8"))
+            for file in ("twin", "audit")
+        )
+        if twin["linked"]["text_sha256"] != audit["text_sha256"]:
+            return "not built"
+        return "identical" if twin["lto_identical"] else "differs"
     except (OSError, ValueError, KeyError, TypeError):
         return "not built"
 

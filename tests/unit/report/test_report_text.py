@@ -109,8 +109,12 @@ def test_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("identical", "word"), [(True, "identical"), (False, "differs")])
 def test_twin(tmp_path: Path, identical: bool, word: str) -> None:
     assert twin_of(tmp_path, "x") == "not built"
-    (tmp_path / "x.twin.json").write_text(json.dumps({"lto_identical": identical}))
+    twin = {"lto_identical": identical, "linked": {"text_sha256": "a"}}
+    (tmp_path / "x.twin.json").write_text(json.dumps(twin))
+    (tmp_path / "x.audit.json").write_text(json.dumps({"text_sha256": "a"}))
     assert twin_of(tmp_path, "x") == word
+    (tmp_path / "x.audit.json").write_text(json.dumps({"text_sha256": "of a later link"}))
+    assert twin_of(tmp_path, "x") == "not built"
 
 
 def test_a_row_without_a_link() -> None:
