@@ -286,17 +286,3 @@ def test_files_that_cannot_be_read(tmp_path: Path, data: bytes | None) -> None:
     with pytest.raises(PipelinkError) as caught:
         load_contract(path)
     assert [item.code for item in caught.value.diagnostics] == ["PL0001"]
-
-
-def test_a_folder_is_not_a_contract(tmp_path: Path) -> None:
-    with pytest.raises(PipelinkError) as caught:
-        load_contract(tmp_path)
-    assert caught.value.diagnostics[0].code == "PL0001"
-
-
-def test_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
-    path = tmp_path / "s.contract.yaml"
-    path.write_bytes(b"\xef\xbb\xbf" + SAMPLE.replace("\n", "\r\n").encode())
-    contract = load_contract(path)
-    span = contract.port("x").where("arrivals")
-    assert span is not None and SAMPLE.split("\n")[span.line - 1].endswith("arrivals: ROWS")
