@@ -73,9 +73,9 @@ def _run(words: list[str]) -> int:
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--diag",
-        choices=("text", "json"),
+        choices=("text", "json", "sarif"),
         default="text",
-        help="findings as text on stderr (default), or as one JSON document on stdout",
+        help="findings as text on stderr (default), or on stdout as one document of JSON or SARIF",
     )
     parser.add_argument(
         "--root",

@@ -1,4 +1,4 @@
-"""How does a command end?  Findings to the terminal or as JSON, and the exit code they mean."""
+"""How does a command end?  Findings as text or as a document, and the exit code they mean."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ def show(
     found = tuple(diagnostics)
     if arguments.diag == "json":
         sys.stdout.write(render_json(found))
+    elif arguments.diag == "sarif":
+        from pipelink_rules.diagnostics.sarif import render_sarif
+
+        sys.stdout.write(render_sarif(found))
     elif found:
         root = arguments.root or None
         colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ

@@ -31,6 +31,7 @@ class Diagnostic:
     helps: tuple[str, ...] = ()  # how to fix it, the smallest change first
     subject: str = ""  # the connection, role or resource: one finding per code and subject
     severity: str = "error"  # or "warning"
+    forced: str = ""  # why it is a warning here: the reason a declaration gives in allow=
 
 
 class PipelinkError(Exception):

@@ -81,7 +81,8 @@ def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = 
     lines = lines or source_lines()
     files = _by_file(item.labels)
     gutter = max((len(str(label.span.line)) for label in item.labels), default=1)
-    head = paint(item.severity, f"{item.severity}[{item.code}]")
+    forced = ", forced" if item.forced else ""
+    head = paint(item.severity, f"{item.severity}[{item.code}]{forced}")
     text = [f"{head}: {paint('bold', printable(item.message))}"]
     for number, (file, labels) in enumerate(files):
         arrow = "-->" if number == 0 else ":::"
@@ -111,7 +112,10 @@ def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = Fa
     errors = sum(item.severity == "error" for item in found)
     counts = [_count(errors, "error")] if errors else []
     if len(found) > errors:
-        counts.append(_count(len(found) - errors, "warning"))
+        forced = sum(bool(item.forced) for item in found)
+        counts.append(
+            _count(len(found) - errors, "warning") + (f" ({forced} forced)" if forced else "")
+        )
     severity = "error" if errors else "warning"
     tail = f"; {outcome}" if outcome and errors else ""
     codes = sorted({item.code for item in found})
@@ -129,6 +133,7 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         "code": item.code,
         "slug": code.slug if code else "",
         "severity": item.severity,
+        "forced": item.forced,
         "message": item.message,
         "subject": item.subject,
         "labels": [
@@ -182,6 +187,7 @@ def _by_file(labels: Sequence[Label]) -> list[tuple[str, list[tuple[Label, bool]
 def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
     code = catalogue().get(item.code)
     clauses = [
+        ("forced", item.forced),
         ("expected", item.expected),
         ("found", item.found),
         ("rule", code.rule if code else ""),

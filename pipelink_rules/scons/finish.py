@@ -185,6 +185,20 @@ def _requested(name: str, item: Resolved, arch: str) -> bool:
     )
 
 
+def document(session: Session) -> None:
+    """At the end, where diag= asks for it: every finding of this build as one document.
+
+    What the check found in an earlier run and is still so (warnings) is in it, too.
+    """
+    if session.options.diag == "text" or session.quiet:
+        return
+    from pipelink_rules.steps.show import write_document
+
+    kept = [name for name in session.steps if name.endswith(".check.json")]
+    path = session.build / f"findings.{session.options.diag}"
+    write_document(path, session.options.diag, session.reported, sorted(kept))
+
+
 def table(session: Session) -> None:
     """After a whole build without failures: what was built, one line a megakernel and target."""
     whole = not SCons.Script.COMMAND_LINE_TARGETS and not session.quiet and session.finished

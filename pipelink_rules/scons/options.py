@@ -23,6 +23,10 @@ HELP: dict[str, tuple[str, str]] = {
     "linker": ("nvlink|nvjitlink", "the link backend (default: nvlink)"),
     "twins": ("0|1", "also build the LTO and native twins and compare (default: 0)"),
     "cache": ("PATH|0", f"where finished files are kept (default: build/{CACHE}; 0: nowhere)"),
+    "diag": (
+        "text|json|sarif",
+        "also write all findings to build/findings.json or .sarif (default: text only)",
+    ),
     "wait": ("0|1", "wait for another build of this directory (default: 1)"),
 }
 
@@ -37,6 +41,7 @@ class Options:
     twins: bool = False
     cache: str | None = ""  # "" = the build directory's own; None = no cache
     wait: bool = True
+    diag: str = "text"
 
 
 def read_options(arguments: Mapping[str, str]) -> Options:
@@ -78,6 +83,7 @@ def read_options(arguments: Mapping[str, str]) -> Options:
         twins=flag("twins", False),
         cache=None if cache.lower() in _NO else cache,
         wait=flag("wait", True),
+        diag=choice("diag", ("text", "json", "sarif"), "text"),
     )
     if findings:
         raise PipelinkError(findings)

@@ -85,7 +85,8 @@ class Session:
     runtimes: dict[Label, RuntimeRule] = field(default_factory=dict)
     steps: dict[str, Step] = field(default_factory=dict)  # first target -> step
     scopes: dict[str, Any] = field(default_factory=dict)  # first target -> headers.Scope
-    findings: list[Diagnostic] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)  # of declarations, until all are read
+    reported: list[Diagnostic] = field(default_factory=list)
     finished: bool = False
 
     def __post_init__(self) -> None:
@@ -118,6 +119,8 @@ class Session:
         """Shows findings, at once and whole; `outcome`: what the errors mean."""
         from pipelink_rules.steps.show import shown
 
+        findings = tuple(findings)
+        self.reported += findings
         sys.stdout.flush()
         sys.stderr.write(shown(findings, outcome))
         sys.stderr.flush()

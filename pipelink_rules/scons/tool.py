@@ -110,5 +110,6 @@ def _end(session: Session) -> None:
     session.journal.end()
     if VerifiedCache.pushed and session.options.cache is not None:
         prune(session.cache_folder)
+    finish.document(session)
     finish.table(session)
     session.lock.release()

@@ -133,9 +133,11 @@ def test_compile_commands_name_every_source(built: Project) -> None:
 def test_findings_of_all_declarations_come_at_once(fresh: Project) -> None:
     fresh.append("kernels/SConscript", 'env.KernelComponent(name="rows", srcs=["rows.cu"])\n')
     fresh.edit("megakernels/SConscript", '"op.x": "load.x"', '"op.x": "lod.x"')
-    run = fresh.run()
+    run = fresh.run("diag=sarif")
     assert run.status == 2 and "PL1301" in run.text and "PL0044" in run.text
     assert "Traceback" not in run.text and not run.commands
+    log = json.loads((fresh / "build/findings.sarif").read_text())
+    assert {item["ruleId"] for item in log["runs"][0]["results"]} == {"PL1301", "PL0044"}
 
 
 def test_forgetting_the_last_line_is_said(fresh: Project) -> None:

@@ -115,7 +115,9 @@ def test_check_with_findings(
     assert "error[PL0046]: a finding" in capsys.readouterr().err
     assert main(["check", "--diag=json", file]) == 3
     assert main(["--diag", "json", "check", file]) == 3
-    first, second = capsys.readouterr().out.split("}\n{")
+    assert main(["check", "--diag=sarif", file]) == 3
+    first, second, third = capsys.readouterr().out.split("}\n{")
+    assert json.loads("{" + third)["runs"][0]["results"][0]["ruleId"] == "PL0046"
     assert json.loads(first + "}")["diagnostics"][0]["code"] == "PL0046"
     assert second
 

@@ -238,6 +238,7 @@ def test_json(files: Path) -> None:
         "code": "PL0031",
         "slug": "expression-name",
         "severity": "error",
+        "forced": "",
         "message": "no é",
         "subject": "",
         "labels": [

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.files.codec import write_json
 from pipelink_rules.scons.options import Options, help_text, read_options
+from pipelink_rules.steps.show import write_document
 
 
 def test_nothing_said_is_the_default() -> None:
@@ -41,3 +46,21 @@ def test_arguments_of_other_tools_pass() -> None:
 def test_help_names_options_and_megakernels() -> None:
     text = help_text({"gemm": "C = A B"})
     assert "megakernels/gemm" in text and "C = A B" in text and "runtime=release|watchdog" in text
+
+
+def test_the_form_of_findings() -> None:
+    assert read_options({"diag": "sarif"}).diag == "sarif"
+    with pytest.raises(PipelinkError, match="PL1312"):
+        read_options({"diag": "saarif"})
+
+
+def test_findings_as_a_document(tmp_path: Path) -> None:
+    old = Diagnostic("PL0505", "kept from the check", severity="warning")
+    write_json(tmp_path / "m.check.json", (old,))
+    kept = [str(tmp_path / name) for name in ("m.check.json", "none.check.json")]
+    write_document(tmp_path / "findings.sarif", "sarif", [old, Diagnostic("PL0401", "new")], kept)
+    (run,) = json.loads((tmp_path / "findings.sarif").read_text())["runs"]
+    assert [item["ruleId"] for item in run["results"]] == ["PL0505", "PL0401"]
+    write_document(tmp_path / "findings.json", "json", [], kept)
+    found = json.loads((tmp_path / "findings.json").read_text())
+    assert (found["errors"], found["warnings"]) == (0, 1)
