@@ -9,6 +9,7 @@ from pathlib import Path
 from pipelink_rules.cli.inputs import existing, root_of
 from pipelink_rules.cli.show import read_json, show
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source import Span
@@ -28,7 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     file = existing(arguments.file)
     root = root_of(arguments, file)
     program = program_of(file, root, arguments.arch)
-    findings = tuple(check(program, TARGETS[program.target]))
+    findings = force(check(program, TARGETS[program.target]), program.spec)
+    findings = (*findings, *unused(findings, program.spec))
     code = show(findings, arguments, "it does not link")
     if not findings and arguments.diag == "text":
         ends, rings = len(program.connections), len(program.channels)

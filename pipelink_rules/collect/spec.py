@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pipelink_rules.collect.allowed import read_allow
 from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.reader import Reader
 from pipelink_rules.diagnostics.suggest import did_you_mean
@@ -29,10 +30,12 @@ def make_spec(
     cluster: Sequence[int] = (1, 1, 1),
     runtime: str = "release",
     summary: str = "",
+    allow: Mapping[str, str] | None = None,
     span: Span | None = None,
     text: str = "",
 ) -> MegakernelSpec:
-    """The declaration as a noun; raises all findings about its form at once (PL0040..PL0049).
+    """The declaration as a noun; raises all findings about its form at once (PL0040..PL0049,
+    PL0077).
 
     span: the call in the SConscript.  text: that SConscript, so that findings point to the entry
     itself; without it they point to the call.
@@ -55,6 +58,7 @@ def make_spec(
         cluster=reader.cluster(cluster),
         runtime=reader.runtime(runtime),
         summary=summary if reader.typed(summary, str, "summary") else "",
+        allow=read_allow(reader, allow),
         span=reader.span,
         spans=tuple(sorted(reader.spans.items())),
     )

@@ -35,12 +35,16 @@ def docstring_of(manifest: Manifest) -> str:
     lines = [f"{manifest.name}{signature_of(manifest)}", ""]
     if manifest.summary:
         lines += [manifest.summary, ""]
+    for item in manifest.forced:
+        lines += [f"FORCED {item.code}: {item.message}", f"    because: {item.reason}", ""]
     lines.append("Arrays (row-major, contiguous, on one GPU; DLPack or __cuda_array_interface__):")
     width = max((len(item.name) for item in manifest.tensors), default=0)
-    for item in manifest.tensors:
-        shape = ", ".join(item.shape)
+    for tensor in manifest.tensors:
+        shape = ", ".join(tensor.shape)
         words = {"in": "read", "out": "written; made when left out", "inout": "read and written"}
-        lines.append(f"    {item.name:{width}}  {item.dtype} [{shape}], {words[item.direction]}")
+        lines.append(
+            f"    {tensor.name:{width}}  {tensor.dtype} [{shape}], {words[tensor.direction]}"
+        )
     if manifest.scalars:
         lines += ["", "Numbers:"]
         lines += [f"    {name}  {dtype}" for name, dtype in manifest.scalars]

@@ -6,15 +6,17 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pipelink_rules.compile.assembler import SETMAXNREG_IGNORED, WGMMA_SERIALISED
 from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.force import force
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.log import LinkLog
 from pipelink_rules.link.sass import Code, disassemble
-from pipelink_rules.model.image import Audit
+from pipelink_rules.model.image import Audit, Forced
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.toolkit.toolkit import Toolkit
@@ -28,11 +30,15 @@ _LAST = " (ends the kernel)"
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """What was found in the cubin; raises PL0920..PL0927 where it is not what was planned."""
+    """What was found in the cubin; raises PL0920..PL0927 where it is not what was planned.
+
+    Differences that the declaration allows are in `forced`.
+    """
     found, findings = inspect(cubin, program, placement, log, toolkit)
-    if findings:
+    findings = force(findings, program.spec)
+    if any(item.severity == "error" for item in findings):
         raise PipelinkError(findings)
-    return found
+    return replace(found, forced=tuple(Forced(x.code, x.message, x.forced) for x in findings))
 
 
 def inspect(

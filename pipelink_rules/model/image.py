@@ -6,6 +6,15 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
+class Forced:
+    """A finding that the declaration allows: the link was made in spite of it."""
+
+    code: str
+    message: str
+    reason: str  # as written in allow=
+
+
+@dataclass(frozen=True)
 class Audit:
     """What reading the linked cubin back found."""
 
@@ -22,6 +31,7 @@ class Audit:
     region_registers: tuple[tuple[str, int], ...]  # program role -> highest register used
     text_sha256: str  # machine code of the entry, encodings included
     warnings: tuple[str, ...] = ()  # log lines with meaning (C7504, C7510, ...)
+    forced: tuple[Forced, ...] = ()  # differences from the plan that the declaration allows
 
 
 @dataclass(frozen=True)
@@ -90,4 +100,5 @@ class Manifest:
     deterministic: bool
     sites: tuple[Site, ...] = ()  # runtime "watchdog": where a wait can run over the limit
     summary: str = ""
+    forced: tuple[Forced, ...] = ()  # findings that this kernel was linked in spite of
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value

@@ -44,6 +44,7 @@ class MegakernelSpec:
     cluster: tuple[int, int, int] = (1, 1, 1)
     runtime: str = "release"  # which build of the device runtime is linked
     summary: str = ""
+    allow: tuple[tuple[str, str], ...] = ()  # code of a finding -> why it does not stop this link
     span: Span | None = None
     spans: tuple[tuple[str, Span], ...] = ()  # "tensors/a" -> place, for diagnostics
 

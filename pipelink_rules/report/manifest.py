@@ -15,6 +15,7 @@ from pipelink_rules.model.image import Audit, Manifest, TensorArgument
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.report.forced import forced_of
 
 
 def manifest_of(
@@ -47,6 +48,7 @@ def manifest_of(
         ),
         sites=watchdog_sites(program, placement) if program.runtime == "watchdog" else (),
         summary=program.spec.summary,
+        forced=forced_of(program, placement, audit),
         report=tuple(summary_of(program, placement, audit).items()),
     )
 

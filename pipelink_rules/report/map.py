@@ -9,6 +9,7 @@ from pipelink_rules.model.image import Audit, KernelParameter
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import FUSED, HANDOVER, RING, Connection, Program, ProgramRole
 from pipelink_rules.report.columns import columns
+from pipelink_rules.report.forced import forced_lines, forced_of
 from pipelink_rules.report.memory import memory_rows, phase_rows
 
 
@@ -17,6 +18,7 @@ def render_map(program: Program, placement: Placement, audit: Audit) -> str:
     return _text(
         program,
         (
+            ("Forced", _forced(program, placement, audit)),
             ("Shared memory", _memory(program, placement)),
             ("Warps and registers", _warps(program, placement, audit)),
             ("Rings and their barriers", _rings(program, placement)),
@@ -35,6 +37,7 @@ def placement_text(program: Program, placement: Placement) -> str:
     return _text(
         program,
         (
+            ("Forced", _forced(program, placement, None)),
             ("Shared memory", _memory(program, placement)),
             ("Warps and registers", _warps(program, placement, None)),
             ("Rings and their barriers", _rings(program, placement)),
@@ -230,6 +233,10 @@ def _code(audit: Audit) -> list[str]:
         ("machine code", f"sha256 {audit.text_sha256}"),
     ]
     return [f"  {name:<15}{text}" for name, text in rows]
+
+
+def _forced(program: Program, placement: Placement, audit: Audit | None) -> list[str]:
+    return [f"  {line}" for line in forced_lines(forced_of(program, placement, audit))]
 
 
 def _notes(texts: Iterable[str]) -> list[str]:

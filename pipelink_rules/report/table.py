@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.image import Manifest
+from pipelink_rules.report.forced import forced_lines
 
 COLUMNS = (
     "megakernel",
@@ -28,17 +29,22 @@ def table_of_folders(
     folders: Iterable[tuple[str, str, str, float | None]], width: int | None = None
 ) -> str:
     """The table of (folder, target, name, seconds of the last link or None for the cache)."""
-    rows = [
-        row_of(read_json(Path(folder) / f"{name}.manifest.json", Manifest), twin_of(folder, name))
-        | {"target": target, "link seconds": "cached" if seconds is None else f"{seconds:.2f}"}
-        for folder, target, name, seconds in folders
-    ]
-    return render_table(rows, width)
+    rows, lines = [], []
+    for folder, target, name, seconds in folders:
+        manifest = read_json(Path(folder) / f"{name}.manifest.json", Manifest)
+        spent = "cached" if seconds is None else f"{seconds:.2f}"
+        row = row_of(manifest, twin_of(folder, name))
+        rows.append(row | {"target": target, "link seconds": spent})
+        lines += forced_lines(manifest.forced, f"{name} ({target}): ")
+    return render_table(rows, width) + "".join(f"{line}\n" for line in lines)
 
 
 def row_of(manifest: Manifest, twin: str = "not built") -> dict[str, str]:
     """The cells of one megakernel, from its manifest alone."""
-    return {**dict(manifest.report), "twin": twin}
+    cells = {**dict(manifest.report), "twin": twin}
+    if manifest.forced:
+        cells["megakernel"] = f"{manifest.name} (forced)"
+    return cells
 
 
 def twin_of(folder: str | Path, name: str) -> str:

@@ -147,4 +147,5 @@ _MEGAKERNEL = (
     "cluster",
     "runtime",
     "summary",
+    "allow",
 )

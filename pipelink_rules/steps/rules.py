@@ -26,7 +26,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "glue": (*_NOUNS, "collect", "glue"),
     "object": (*_NOUNS, "toolkit", "compile"),
     "link": (*_NOUNS, "collect", "toolkit", "compile", "glue", "link"),
-    "describe": (*_NOUNS, "collect", "place", "glue", "report"),
+    "describe": (*_NOUNS, "collect", "check", "place", "glue", "report"),
     "twin": (*_NOUNS, "collect", "toolkit", "compile", "glue", "link"),
 }
 

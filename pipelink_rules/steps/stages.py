@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.placement import Placement
@@ -31,7 +32,8 @@ def check_program(
     from pipelink_rules.check.check import check
     from pipelink_rules.collect.collect import collect
 
-    findings = tuple(check(collect(spec, variants, arch), TARGETS[arch]))
+    findings = force(check(collect(spec, variants, arch), TARGETS[arch]), spec)
+    findings = (*findings, *unused(findings, spec))
     if any(item.severity == "error" for item in findings):
         raise PipelinkError(findings)
     write_json(out, findings)
@@ -60,7 +62,7 @@ def collect_program(
         variants[instance] = replace(known, measured=built.measured) if known else built
     program = collect(spec, variants, arch)
     # What the declaration says is resolved in the program; how it says it decides nothing.
-    resolved = replace(program, spec=MegakernelSpec(program.name, ()))
+    resolved = replace(program, spec=MegakernelSpec(program.name, (), allow=spec.allow))
     write_json(plan_out, neutral(resolved))
     write_json(program_out, program)
 
@@ -81,6 +83,7 @@ def place_program(
     collected = read_json(program, Program)
     placement: Placement = place(problem_of(collected), before)
     found = check_stages(collected, TARGETS[collected.target], dict(placement.stages))
+    found = force(found, collected.spec)
     if any(item.severity == "error" for item in found):
         raise PipelinkError(found)
     write_json(out, placement)

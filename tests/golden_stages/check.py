@@ -20,6 +20,7 @@ from pipelink_rules.collect.infer import bind_instances
 from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source import Span
@@ -44,7 +45,8 @@ def findings(root: Path, settings: dict[str, Any]) -> tuple[Diagnostic, ...]:
         program = program_of(root, settings)
     except PipelinkError as problem:
         return problem.diagnostics
-    return check(program, TARGETS[TARGET])
+    found = force(check(program, TARGETS[TARGET]), program.spec)
+    return (*found, *unused(found, program.spec))
 
 
 def program_of(root: Path, settings: dict[str, Any]) -> Program:

@@ -249,4 +249,19 @@ CODES: tuple[Code, ...] = (
         "",
         "collect",
     ),
+    Code(
+        "PL0077",
+        "not-to-be-allowed",
+        "A finding that is allowed without a written reason, or without which nothing can be "
+        "linked, would be forgotten.",
+        "",
+        "collect",
+    ),
+    Code(
+        "PL0078",
+        "allowed-not-found",
+        "An allowance of what is no longer found lets the next finding of that code pass unseen.",
+        "",
+        "collect",
+    ),
 )

@@ -1,0 +1,30 @@
+"""A finding that a declaration allows: the build goes through, and everything says so."""
+
+from __future__ import annotations
+
+import json
+
+from builds import Project
+
+REASON = "the reader of the stage is known to be slow"
+
+
+def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
+    built.edit("kernels/store.contract.yaml", "await store 0, release y lag 0", "release y lag 0")
+    run = built.run("megakernels/scaled")
+    assert run.status == 2 and "error[PL0505]" in run.text
+    built.edit(
+        "megakernels/SConscript",
+        "archs=",
+        f'allow={{"PL0505": "{REASON}"}} if name == "scaled" else {{}},\n        archs=',
+    )
+    run = built.run("megakernels/scaled", "diag=sarif")
+    assert run.status == 0 and "warning[PL0505], forced" in run.text
+    folder = built / "build/sm_90a/megakernels/scaled"
+    manifest = json.loads((folder / "scaled.manifest.json").read_text())
+    assert {item["code"] for item in manifest["forced"]} == {"PL0505"}
+    assert {item["reason"] for item in manifest["forced"]} == {REASON}
+    assert REASON in (folder / "scaled.map.txt").read_text()
+    built.run("megakernels/scaled", "diag=sarif")  # nothing to do: the document still has it
+    (log,) = json.loads((built / "build/findings.sarif").read_text())["runs"]
+    assert {item["properties"]["forced"] for item in log["results"]} == {REASON}

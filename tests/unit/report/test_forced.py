@@ -1,0 +1,76 @@
+"""A link that was made in spite of a finding says so wherever it is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+from samples import AUDIT, PLACEMENT, PROGRAM
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.force import OF_THE_LINK, force, forceable
+from pipelink_rules.diagnostics.render import exit_code
+from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.launch.signature import docstring_of
+from pipelink_rules.link import audit as auditor
+from pipelink_rules.model.image import Forced, Manifest
+from pipelink_rules.report.manifest import manifest_of
+from pipelink_rules.report.map import render_map
+from pipelink_rules.report.table import table_of_folders
+
+REASON = "a spill of eight bytes outside the loop"
+SPILLS = Forced("PL0921", "`sample` has 8 bytes of stack", REASON)
+ALLOWING = dataclasses.replace(PROGRAM.spec, allow=(("PL0921", REASON),))
+
+
+def test_which_codes_can_be_forced() -> None:
+    assert all(map(forceable, (*OF_THE_LINK, "PL0201", "PL0505")))
+    others = ("PL0005", "PL0040", "PL0101", "PL0903", "PL0910", "PL0928", "PL1201", "PL9901")
+    assert not any(map(forceable, (*others, "PL7777", "")))
+
+
+def test_only_the_allowed_code_becomes_a_warning() -> None:
+    found = force([Diagnostic("PL0921", "m"), Diagnostic("PL0922", "m")], ALLOWING)
+    assert [(x.code, x.severity, x.forced) for x in found] == [
+        ("PL0921", "warning", REASON),
+        ("PL0922", "error", ""),
+    ]
+    assert exit_code(found[:1]) == 0
+
+
+def test_a_specification_cannot_smuggle_codes_in() -> None:
+    spec = dataclasses.replace(ALLOWING, allow=(("PL0101", REASON), ("PL9901", REASON)))
+    found = force([Diagnostic("PL0101", "m"), Diagnostic("PL9901", "m")], spec)
+    assert [item.severity for item in found] == ["error", "error"]
+
+
+def test_an_allowed_difference_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, placement, log = program_of_demo(), placement_of_demo(), log_of("")
+    found = audit_of_demo(spill_loads=8)
+    compared = tuple(auditor.compare(found, program, placement, log))
+    monkeypatch.setattr(auditor, "inspect", lambda *_: (found, compared))
+    with pytest.raises(PipelinkError, match="PL0921"):
+        auditor.audit("x", program, placement, log, None)  # type: ignore[arg-type]
+    spec = dataclasses.replace(program.spec, allow=(("PL0921", REASON),))
+    allowing = dataclasses.replace(program, spec=spec)
+    audited = auditor.audit("x", allowing, placement, log, None)  # type: ignore[arg-type]
+    assert [(item.code, item.reason) for item in audited.forced] == [("PL0921", REASON)]
+
+
+def test_every_output_says_forced(tmp_path: Path) -> None:
+    audit = dataclasses.replace(AUDIT, forced=(SPILLS,))
+    (tmp_path / "sample.cubin").write_bytes(b"code")
+    manifest = manifest_of(PROGRAM, PLACEMENT, audit, tmp_path / "sample.cubin")
+    assert manifest.forced == (SPILLS,)
+    write_json(tmp_path / "sample.manifest.json", manifest)
+    assert read_json(tmp_path / "sample.manifest.json", Manifest).forced == (SPILLS,)
+    shown = (
+        render_map(PROGRAM, PLACEMENT, audit),
+        table_of_folders([(str(tmp_path), "sm_90a", "sample", None)], 200),
+        docstring_of(manifest),
+    )
+    for text in shown:
+        assert "PL0921" in text and "forced" in text.lower() and REASON in text
+    assert "sample (forced)" in shown[1]
