@@ -96,7 +96,7 @@ def tables(results: dict[str, Any]) -> Iterator[Table]:
 
 def _correctness(parts: dict[str, list[dict[str, Any]]]) -> Table:
     heading = ("megakernel", "shapes", "worst error / allowed", "relative norm", "verdict",
-               "equal launches", "graph", "memcheck", "synccheck")  # fmt: skip
+               "equal launches", "graph", "memcheck", "synccheck", "racecheck")  # fmt: skip
     rows = []
     for name in dict.fromkeys(row["megakernel"] for row in parts["correctness"]):
         shapes = [row for row in parts["correctness"] if row["megakernel"] == name]
@@ -117,7 +117,7 @@ def _correctness(parts: dict[str, list[dict[str, Any]]]) -> Table:
                         (r["verdict"] for r in _of(parts, "sanitizer", name) if r["tool"] == tool),
                         "-",
                     )
-                    for tool in ("memcheck", "synccheck")
+                    for tool in ("memcheck", "synccheck", "racecheck")
                 ),
             )
         )
