@@ -154,11 +154,11 @@ def _dispatch(out: CudaWriter, program: Program, placement: Placement) -> None:
     by_name = {role.name: role for role in program.roles}
     for position, groups in enumerate(_runs(placement.warpgroups)):
         roles = [by_name[name] for name in groups[0].roles]
-        first, last = groups[0].index * 4, (groups[-1].index + 1) * 4
-        condition = f"warp >= {first} && warp < {last}" if first else f"warp < {last}"
+        start, end = groups[0].index * 4, (groups[-1].index + 1) * 4
+        condition = f"warp >= {start} && warp < {end}" if start else f"warp < {end}"
         out.branch(condition, position == 0)
         _registers(out, groups[0].registers, placement.entry_registers)
-        _roles_of_run(out, program, placement, roles, last - first)
+        _roles_of_run(out, program, placement, roles, end - start)
     out.end()
 
 
