@@ -48,7 +48,9 @@ def _stop(session: Session) -> None:
     if not session.findings:
         return
     session.report(session.findings, "nothing was built")
-    raise SCons.Errors.UserError("the declarations have errors")
+    # Not UserError: that would name a line of this file, which is not where the mistake is.
+    print("scons: *** the declarations have errors", file=sys.stderr)
+    sys.exit(2)
 
 
 class _Finish:

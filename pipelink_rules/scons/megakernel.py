@@ -18,7 +18,7 @@ class MegakernelNodes:
     """What others refer to."""
 
     check: Any
-    variants: tuple[Any, ...]  # nodes of the objects: they wait for the check
+    variants: tuple[Any, ...]  # objects and probe kernels: they wait for the check
     results: tuple[Any, ...]
 
 
@@ -68,7 +68,11 @@ class _Builder:
         results = [self.node(self.path("spec.json")), *self._link(), *self._describe()]
         if self.session.options.twins:
             results += self._twins()
-        variants = tuple(self.node(f"{BUILD}/{item.fatbin}") for item in self.unique)
+        variants = tuple(
+            self.node(f"{BUILD}/{file}")
+            for item in self.unique
+            for file in (item.fatbin, item.probe)
+        )
         return MegakernelNodes(check, variants, tuple(results))
 
     def _declaration(self) -> Any:
