@@ -115,8 +115,17 @@ def machine(command: Sequence[str]) -> dict[str, Any]:
         "cublas": str(torch.version.cuda),
         "python": platform.python_version(),
         "pipelink": __version__,
-        "command": " ".join(command),
+        "command": " ".join(without_output(command)),
     }
+
+
+def without_output(command: Sequence[str]) -> list[str]:
+    """The command without `--out FILE`: where the numbers went says nothing about them."""
+    words = list(command)
+    while "--out" in words:
+        at = words.index("--out")
+        del words[at : at + 2]
+    return words
 
 
 def _driver_version() -> str:
