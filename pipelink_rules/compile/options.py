@@ -32,7 +32,7 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
     (
         r"-Xptxas|--ptxas-options|-maxrregcount|--maxrregcount|-Xnvlink|--nvlink-options",
         "ptxas runs when the megakernel is linked, not when a component is compiled",
-        "put it into linkopts= of the megakernel",
+        "remove it: the linker gives every role its registers",
     ),
     (
         r"-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code",

@@ -164,7 +164,7 @@ def _registers(
             expected=f"{placement.entry_registers} registers a thread at entry",
             found=f"{found.registers}",
             at_run_time="the shares of the warpgroups do not add up to what the CTA has",
-            helps=("no -maxrregcount in linkopts=: the launch bounds decide",),
+            helps=("no -maxrregcount for the assembler: the launch bounds decide",),
             subject=found.entry,
         )
     for role, highest in found.region_registers:
