@@ -84,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         runtime,
         str(out / f"{name}.manifest.json"),
         str(out / f"{name}.map.txt"),
+        str(out / f"{name}.html"),
     )
     sys.stdout.write(f"{name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
     return 0

@@ -201,14 +201,14 @@ class _Builder:
 
         names = ("program.json", "placement.json", "audit.json", "cubin")
         runtime = self.runtime.label.name
+        targets = ["manifest.json", "map.txt", "html"]
 
         def run(inputs: tuple[str, ...]) -> None:
             program, placement, audit, cubin = (self.path(name) for name in names)
-            outputs = self.path("manifest.json"), self.path("map.txt")
+            outputs = (self.path(target) for target in targets)
             describe_image(program, placement, audit, cubin, runtime, *outputs)
 
         sources = [self.node(self.path(name)) for name in names]
-        targets = ["manifest.json", "map.txt"]
         return list(self.step("describe", "Describe", targets, run, sources, [runtime]))
 
     def _twins(self) -> list[Any]:

@@ -61,16 +61,25 @@ def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | No
 
 
 def describe_image(
-    program: str, placement: str, audit: str, cubin: str, runtime: str, manifest: str, map_: str
+    program: str,
+    placement: str,
+    audit: str,
+    cubin: str,
+    runtime: str,
+    manifest: str,
+    map_: str,
+    page: str,
 ) -> None:
-    """`<name>.manifest.json` for the launcher and `<name>.map.txt` for people.
+    """`<name>.manifest.json` for the launcher; `<name>.map.txt` and `<name>.html` for people.
 
     runtime: the build of the device runtime that was linked, whatever was declared.
     """
     from pipelink_rules.report.manifest import manifest_of
     from pipelink_rules.report.map import render_map
+    from pipelink_rules.report.page import render_page
 
     noun = replace(read_json(program, Program), runtime=runtime)
     placed, found = read_json(placement, Placement), read_json(audit, Audit)
     write_json(manifest, manifest_of(noun, placed, found, cubin))
     write_text(map_, render_map(noun, placed, found))
+    write_text(page, render_page(noun, placed, found))

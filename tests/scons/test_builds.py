@@ -93,6 +93,7 @@ def test_random_edits_end_where_a_clean_build_ends(built: Project, tmp_path: Pat
         ".placement.json",
         ".manifest.json",
         ".map.txt",
+        ".html",
         ".audit.json",
     )
     assert built.digests(*suffixes) == clean.digests(*suffixes)

@@ -110,7 +110,7 @@ def test_two_folders_and_the_real_tools_give_the_same_bytes(tmp_path: Path, tool
         (tmp_path / name).mkdir(parents=True)
         project = outside(tmp_path / name, None, REPOSITORY)
         project.build()
-        kinds = (".cubin", ".glue.cu", ".placement.json", ".manifest.json", ".map.txt")
+        kinds = (".cubin", ".glue.cu", ".placement.json", ".manifest.json", ".map.txt", ".html")
         results.append(project.digests(*kinds))
     assert CUBIN in results[0] and results[0] == results[1]
 

@@ -1,0 +1,86 @@
+"""How is a page written?  Elements as text, escaped; equal for equal inputs, readable as XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_ALONE = ("meta", "rect", "line", "circle", "path")
+LETTER = 6.1  # pixels of a letter of the small type, on average
+
+
+def element(tag: str, *children: str, **attributes: object) -> str:
+    """`<tag a="b">children</tag>`; children are markup, attributes are text.
+
+    `class_` is `class`, and `_` in a name is `-`.  An attribute that is None is left out.
+    """
+    words = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(_number(value))}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    inner = "".join(children)
+    alone = not inner and tag in _ALONE  # HTML reads `<td/>` as an open `<td>`
+    return f"<{tag}{words}/>" if alone else f"<{tag}{words}>{inner}</{tag}>"
+
+
+def text(value: object) -> str:
+    """Any value as markup."""
+    return escape(str(value), quote=False)
+
+
+def rectangle(x: float, y: float, width: float, height: float, tip: str, **more: object) -> str:
+    """A rectangle of a picture, with what is shown when one points at it."""
+    title = element("title", text(tip)) if tip else ""
+    return element("rect", title, x=x, y=y, width=width, height=height, **more)
+
+
+def label(x: float, y: float, value: str, room: float | None = None, **more: object) -> str:
+    """Text of a picture, shortened to `room` pixels; all of it is shown when one points at it."""
+    shown, title = value, ""
+    if room is not None and len(value) * LETTER > room:
+        shown = value[: max(1, int(room / LETTER) - 1)] + "…"
+        title = element("title", text(value))
+    return element("text", title, text(shown), x=x, y=y, **more)
+
+
+def picture(width: float, height: float, title: str, *parts: str) -> str:
+    """An inline picture; it can be scrolled where the page is smaller."""
+    drawn = element(
+        "svg",
+        element("title", text(title)),
+        *parts,
+        viewBox=f"0 0 {_number(width)} {_number(height)}",
+        width=width,
+        height=height,
+        role="img",
+    )
+    return element("div", drawn, class_="picture")
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table; columns of numbers are set flush right.  Nothing where there are no rows."""
+    body = [tuple(row) for row in rows]
+    if not body:
+        return ""
+    flush = [
+        "number" if all(_numeric(row[at]) for row in body) else None for at in range(len(heading))
+    ]
+
+    def line(tag: str, cells: Sequence[object]) -> str:
+        found = zip(cells, flush, strict=True)
+        return element("tr", *(element(tag, text(cell), class_=kind) for cell, kind in found))
+
+    inner = element("thead", line("th", heading))
+    inner += element("tbody", *(line("td", row) for row in body))
+    return element("div", element("table", inner), class_="wide")
+
+
+def _numeric(cell: object) -> bool:
+    return isinstance(cell, int) or str(cell).replace(",", "").isdigit()
+
+
+def _number(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}".removesuffix(".0")
+    return str(value)
