@@ -30,7 +30,7 @@ _LAST = " (ends the kernel)"
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """What was found in the cubin; raises PL0920..PL0927 where it is not what was planned.
+    """What was found in the cubin; raises PL0920..PL0929 where it is not what was planned.
 
     Differences that the declaration allows are in `forced`.
     """
@@ -61,6 +61,7 @@ def inspect(
         barrier_ids=code.barriers,
         region_registers=tuple(region_registers(code, placement)),
         text_sha256=hashlib.sha256(elf.code(program.name)).hexdigest(),
+        pipelined_calls=tuple(name for name in code.pipelined_calls if name in code.calls),
         warnings=tuple(f"{name}: {text}" for name, text in log.assembler.coded),
     )
     return found, tuple(compare(found, program, placement, log))
@@ -104,6 +105,7 @@ def compare(
     yield from _memory(found, program, labels)
     yield from _calls(found, program, labels)
     yield from _barriers(found, placement, labels)
+    yield from _pipelined(found, labels)
     serialised = _remarks(log, WGMMA_SERIALISED)
     if serialised:
         yield Diagnostic(
@@ -197,7 +199,12 @@ def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterat
             f" {found.spill_loads} of loads",
             at_run_time="correct, but slower than any of the parts",
             notes=(f"registers used: {crowded}",) if crowded else (),
-            helps=("raise registers: {min} of the role that runs out, or use smaller tiles",),
+            helps=("raise registers: {min} of the role that runs out, or use smaller tiles",)
+            if spills
+            else (
+                "index fragments and relocations with constants: one that is chosen at run time "
+                "lies in local memory",
+            ),
             subject=found.entry,
         )
     if found.static_shared_bytes:
@@ -229,6 +236,27 @@ def _calls(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterato
             found=names,
             at_run_time="each call saves registers to the stack and waits for wgmma",
             helps=("remove __noinline__ and recursion from the component",),
+            subject=found.entry,
+        )
+
+
+def _pipelined(found: Audit, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
+    """Slow paths of the compiler may be called, but not between issue and wait of wgmma."""
+    if found.pipelined_calls:
+        names = ", ".join(
+            f"`{name.removeprefix(found.entry + '$')}`" for name in found.pipelined_calls
+        )
+        yield Diagnostic(
+            "PL0929",
+            f"`{found.entry}` calls a function while wgmma groups are pending",
+            labels,
+            expected="no call between wgmma and the wait for its groups",
+            found=names,
+            at_run_time="the call saves registers that the tensor cores still write",
+            helps=(
+                "divide or take roots before the first wgmma or after the wait for all groups",
+                "divide by constants, or multiply by a reciprocal",
+            ),
             subject=found.entry,
         )
 

@@ -21,6 +21,7 @@ _TARGET = re.compile(r"`\(([^)]+)\)")
 _REGISTER = re.compile(r"(?<![\w.])R(\d+)((?:\.\w+)*)")
 _VALUE = re.compile(r"0x([0-9a-f]+)")
 _WIDE_OPCODES = {"HGMMA": 1, "QGMMA": 1, "IGMMA": 1, "BGMMA": 1}
+_CALLS = ("CALL", "CALLX", "JCAL")
 _BARRIERS = ("BAR", "UBAR")
 _ENDS = ("EXIT", "RET", "BPT.TRAP")  # nothing follows them
 
@@ -115,9 +116,22 @@ class Code:
         """Targets of calls that never come back: they end the kernel."""
         return tuple(sorted({_bare(name) for name in self._targets() if self._ends(name)}))
 
+    @cached_property
+    def pipelined_calls(self) -> tuple[str, ...]:
+        """Targets of calls on a way from a wgmma to the next wait for all groups, sorted."""
+        items = self.instructions
+        issues = [index for index, item in enumerate(items) if item.base in _WIDE_OPCODES]
+        waits = {index for index, item in enumerate(items) if _waits_for_all(item)}
+        reached: set[int] = set()
+        for index in issues:
+            if index not in reached:
+                reached |= self._reach(index, waits | reached)
+        targets = {items[index].target for index in reached if items[index].base in _CALLS}
+        return tuple(sorted(_bare(name) or "(register)" for name in targets))
+
     def _targets(self) -> Iterator[str]:
         for item in self.instructions:
-            if item.base in ("CALL", "CALLX", "JCAL"):
+            if item.base in _CALLS:
                 yield item.target or "(register)"
 
     def _ends(self, target: str) -> bool:
@@ -199,6 +213,11 @@ class Code:
         if item.opcode.startswith(_ENDS) and not item.guard:
             return []
         return [*jump, index + 1]
+
+
+def _waits_for_all(item: Instruction) -> bool:
+    """`WARPGROUP.DEPBAR.LE gsb0, 0x0`: no wgmma group is pending behind it."""
+    return item.opcode.startswith("WARPGROUP.DEPBAR") and item.operands.endswith(" 0x0")
 
 
 def _bare(name: str) -> str:

@@ -31,6 +31,7 @@ class Audit:
     region_registers: tuple[tuple[str, int], ...]  # program role -> highest register used
     text_sha256: str  # machine code of the entry, encodings included
     warnings: tuple[str, ...] = ()  # log lines with meaning (C7504, C7510, ...)
+    pipelined_calls: tuple[str, ...] = ()  # targets of CALL while wgmma groups may be pending
     forced: tuple[Forced, ...] = ()  # differences from the plan that the declaration allows
 
 

@@ -154,4 +154,11 @@ CODES: tuple[Code, ...] = (
         "linked = LTO twin, encodings included (docs/architecture.md)",
         "link",
     ),
+    Code(
+        "PL0929",
+        "call-in-wgmma-pipeline",
+        "A call between wgmma and its wait saves registers that the tensor cores still write.",
+        "PTX ISA, wgmma.mma_async: accessing the accumulator before wgmma.wait_group is undefined",
+        "link",
+    ),
 )

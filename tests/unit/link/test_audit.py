@@ -37,6 +37,10 @@ def test_the_planned_kernel_passes() -> None:
         ({"barrier_ids": ((0, 1), (2, 1))}, "PL0925"),
         ({"barrier_ids": ((-1, 1),)}, "PL0925"),
         ({"region_registers": (("load", 41), ("mma", 154))}, "PL0923"),
+        (
+            {"calls": ("$__internal_0_$div",), "pipelined_calls": ("$__internal_0_$div",)},
+            "PL0929",
+        ),
     ],
 )
 def test_each_difference_is_found(found: dict[str, Any], code: str) -> None:

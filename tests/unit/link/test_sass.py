@@ -104,3 +104,12 @@ def test_one_kernel_of_several() -> None:
     assert section_of(TEXT + other, "other").count("EXIT") == 1
     assert "demo" not in section_of(TEXT + other, "other")
     assert section_of(TEXT, "third") == ""
+
+
+def test_a_call_is_in_the_pipeline_until_all_groups_are_awaited() -> None:
+    assert Code(TEXT).pipelined_calls == ("demo$__internal_0_$__cuda_sm20_div_u32",)
+    barrier = "BAR.SYNC.DEFER_BLOCKING 0x1, 0x80"
+    waited = TEXT.replace(barrier, "WARPGROUP.DEPBAR.LE gsb0, 0x0")
+    assert Code(waited).pipelined_calls == ()
+    one_pending = TEXT.replace(barrier, "WARPGROUP.DEPBAR.LE gsb0, 0x1")
+    assert Code(one_pending).pipelined_calls == Code(TEXT).pipelined_calls

@@ -1,0 +1,11 @@
+from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+
+from pipelink_rules.link.audit import compare
+from pipelink_rules.model.source import Span
+
+
+def run():
+    program = program_of_demo(Span("SConscript", 3, 1, 14))
+    slow = "demo$__internal_0_$__cuda_sm20_div_u32"
+    found = audit_of_demo(calls=(slow,), pipelined_calls=(slow,))
+    return compare(found, program, placement_of_demo(), log_of(""))
