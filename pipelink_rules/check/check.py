@@ -17,6 +17,7 @@ from pipelink_rules.check import (
     schedule,
     tensor_copy,
     types,
+    uses,
     warps,
 )
 from pipelink_rules.check.registry import Rule
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     *coverage.RULES,
     *schedule.RULES,
     *warps.RULES,
+    *uses.RULES,
     *numeric.RULES,
     *protocols.RULES,
 )

@@ -77,7 +77,12 @@ def copies_fit(resolved: Resolved) -> Iterator[Diagnostic]:
                 helps=("give both one dtype",),
                 subject=subject,
             )
-        elif tensor.tile is not None:
+        elif tensor.tile is None:
+            plain = Member("", member.dtype, member.shape)
+            found = difference(member, plain)
+            if found:
+                yield _bulk_layout(op, tensor, member, found, subject)
+        else:
             box = Member("", member.dtype, tensor.tile.box, Layout((), tensor.tile.swizzle))
             whole = [evaluate(e, {}) for e in box.shape] == [evaluate(e, {}) for e in member.shape]
             found = difference(member, box) if whole else None
@@ -111,6 +116,30 @@ def _box_layout(
         helps=(f"set `swizzle: {member.layout.swizzle}` in `tile` of port `{op.source}`",)
         if tensor.tile.swizzle != member.layout.swizzle
         else ("give the tile the layout of the box: row-major",),
+        subject=subject,
+    )
+
+
+def _bulk_layout(
+    op: Op, tensor: Port, member: Member, found: tuple[tuple[int, ...], int, int], subject: str
+) -> Diagnostic:
+    place = ", ".join(map(str, found[0]))
+    return Diagnostic(
+        "PL0601",
+        f"bulk `copy {op.source} -> {op.target}.{op.member}` fills the tile in another layout: "
+        f"element ({place}) is copied to byte {found[2]}, read at byte {found[1]}",
+        labels(
+            (member.layout.span or member.span, f"the tile is {describe(member)}"),
+            (tensor.span, "without `tile`: bytes are copied as they lie in global memory"),
+            (op.span, ""),
+        ),
+        expected="a tile in the order of the tensor: row-major, without a swizzle",
+        found=describe(member),
+        at_run_time="the consumer reads other elements than it means: wrong results, every time",
+        helps=(
+            f"give port `{op.source}` a `tile` with the swizzle of the tile: a tensor copy",
+            "or leave the swizzle out on both ends",
+        ),
         subject=subject,
     )
 

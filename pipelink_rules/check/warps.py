@@ -12,6 +12,8 @@ from pipelink_rules.model.contract import Op, Role
 
 # No warp is asked to be whole for these.
 _OF_A_THREAD = ("read", "write")
+# from small to large: what converges together is not split
+_SIZES = ("thread", "warp", "warpgroup", "role")
 
 
 def converged(resolved: Resolved) -> Iterator[Diagnostic]:
@@ -27,6 +29,8 @@ def converged(resolved: Resolved) -> Iterator[Diagnostic]:
                 yield _apart(instance.name, role, groups[0], "warpgroup", "wgmma")
             elif calls and role.converged == "thread":
                 yield _apart(instance.name, role, calls[0], "warp", "the runtime")
+            elif _SIZES.index(role.split) < _SIZES.index(role.converged):
+                yield _torn(instance.name, role)
 
 
 def _apart(instance: str, role: Role, op: Op, need: str, who: str) -> Diagnostic:
@@ -41,6 +45,23 @@ def _apart(instance: str, role: Role, op: Op, need: str, who: str) -> Diagnostic
         found=f"converged: {role.converged}",
         at_run_time="threads that take part alone hang, or act in the place of others",
         helps=(f"call it with all threads of the {need} and set `converged: {need}`",),
+        subject=f"{instance}.{role.name}",
+    )
+
+
+def _torn(instance: str, role: Role) -> Diagnostic:
+    return Diagnostic(
+        "PL0707",
+        f"role `{instance}.{role.name}` may be split per {role.split}, but converges per "
+        f"{role.converged}",
+        labels(
+            (role.where("split"), f"split: {role.split}"),
+            (role.where("converged"), f"converged: {role.converged}"),
+        ),
+        expected=f"split: {role.converged}, or `converged: {role.split}`",
+        found=f"split: {role.split}",
+        at_run_time="a part of the threads would wait for the rest, which runs elsewhere or later",
+        helps=(f"set `split: {role.converged}`",),
         subject=f"{instance}.{role.name}",
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from pipelink_rules.contract.arithmetic import Value
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.model.contract import DTYPES, Contract, Member, Port
+from pipelink_rules.model.contract import DTYPES, Contract, Member, Op, Port, Repeat
 from pipelink_rules.model.source import Expr, Span
 
 WARPS_CTA = 32
@@ -88,6 +88,8 @@ def check_bound(
             REGISTERS_THREAD,
             why=f"a thread has at most {REGISTERS_THREAD} registers",
         )
+        for body in (role.prologue, role.body, role.epilogue):
+            _repeats(bounds, name, body)
     for port in bound.ports:
         _port(bounds, port)
     for buffer in bound.buffers:
@@ -112,6 +114,13 @@ def check_bound(
         bounds.number(extent, "`tile` of `work`", 1, EXTENT)
     if bounds.found:
         raise PipelinkError(bounds.found)
+
+
+def _repeats(bounds: _Bounds, name: str, body: tuple[Op | Repeat, ...]) -> None:
+    for item in body:
+        if isinstance(item, Repeat):
+            bounds.number(item.count, f"`repeat` of {name}", 0, EXTENT)
+            _repeats(bounds, name, item.body)
 
 
 def _port(bounds: _Bounds, port: Port) -> None:

@@ -70,7 +70,7 @@ def _phases(composition: Composition) -> Iterator[Problem]:
                 break
             announced = sum(action.bytes for action in came)
             delivered = sum(action.bytes for action in copied)
-            if any(action.bytes == UNKNOWN for action in copied):
+            if announced and any(action.bytes == UNKNOWN for action in copied):
                 continue  # one bulk copy brings what was announced
             if announced != delivered:
                 telling = [action for action in came if action.bytes] or copied

@@ -16,6 +16,7 @@ from pipelink_rules.check.protocol.run import WARP
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.resolved import End, Resolved, dotted
 from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.item import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
 
@@ -121,12 +122,14 @@ def barrier_bytes(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diag
                 source = action.origin.text.split()[1]
                 tensor = resolved.contracts[instance].port(source)
                 where = tensor.tile.span if tensor.tile else tensor.span
-                copies.append((where, f"`{source}` delivers {action.bytes} bytes"))
+                copies.append((where, f"`{source}` delivers {max(action.bytes, 0) or 'its'} bytes"))
     tx = port.tx_bytes
     expects = [
         a for p in item.composition.processes for a in p.period if a.kind == ARRIVE and a.bytes
     ]
     never = not expects or not announced
+    if delivered < 0:  # a bulk copy, whose size is a value of the work item: at most the tiles
+        delivered = sum(member_bytes(member) for member in port.members)
     difference = announced - delivered
     waiter = connection.consumer[0]
     return Diagnostic(

@@ -50,4 +50,11 @@ CODES: tuple[Code, ...] = (
         "acquire",
         "check",
     ),
+    Code(
+        "PL0510",
+        "access-not-declared",
+        "An access that a contract leaves out is in no order with any other.",
+        "contract language: the operations of a role are all that it does with its ports",
+        "check",
+    ),
 )
