@@ -20,6 +20,7 @@ from pipelink_rules.report.rows import (
     ring_rows,
     warp_rows,
 )
+from pipelink_rules.report.steady import steady_rows, steady_text
 
 
 def render_map(program: Program, placement: Placement, audit: Audit) -> str:
@@ -31,6 +32,7 @@ def render_map(program: Program, placement: Placement, audit: Audit) -> str:
             ("Shared memory", _memory(program, placement)),
             ("Warps and registers", _warps(program, placement, audit)),
             ("Rings and their barriers", columns(*ring_rows(program, placement))),
+            ("Steady state (estimate)", _steady(program, placement)),
             ("Named barriers", columns(*named_rows(program, placement))),
             ("Connections", columns(*connection_rows(program))),
             ("Instances", columns(*instance_rows(program))),
@@ -95,6 +97,13 @@ def _warps(program: Program, placement: Placement, audit: Audit | None) -> list[
 
 def _code(audit: Audit) -> list[str]:
     return [f"  {name:<15}{text}" for name, text in code_rows(audit)[1]]
+
+
+def _steady(program: Program, placement: Placement) -> list[str]:
+    said = steady_text(program, placement)
+    if not said:
+        return []
+    return [*columns(*steady_rows(program, placement)), f"  {said}"]
 
 
 def _forced(program: Program, placement: Placement, audit: Audit | None) -> list[str]:

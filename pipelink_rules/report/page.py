@@ -25,6 +25,7 @@ from pipelink_rules.report.rows import (
     ring_rows,
     warp_rows,
 )
+from pipelink_rules.report.steady import steady_rows, steady_text
 
 # No script, no font, no picture of another host: the page says so to the browser, too.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -88,6 +89,16 @@ def _body(program: Program, placement: Placement, audit: Audit) -> Iterator[str]
         table(*warp_rows(program, placement, audit)),
         _note(f"{pool_text(placement)}. The line in a bar is the highest register in use."),
     )
+    steady = steady_text(program, placement)
+    if steady:
+        yield _section(
+            "Steady state",
+            table(*steady_rows(program, placement)),
+            _note(
+                f"{steady}. An estimate from below: data come from the L2 cache, and what "
+                "components compute between their operations is not counted."
+            ),
+        )
     barriers: tuple[tuple[str, Rows], ...] = (
         ("Rings and their barriers", ring_rows(program, placement)),
         ("Named barriers", named_rows(program, placement)),
