@@ -81,7 +81,8 @@ def warps_picture(
     program: Program, placement: Placement, audit: Audit | None, colours: Mapping[str, int]
 ) -> str:
     """Warpgroups from left to right; the height is registers per thread, the mark what is used."""
-    groups = placement.threads // 128
+    warps = placement.threads // 32
+    groups = -(-warps // 4)
     each = min(230.0, (WIDTH - LEFT - 30) / max(groups, 1))
     first = dict(placement.warps)
     used = dict(audit.region_registers) if audit else {}
@@ -92,7 +93,7 @@ def warps_picture(
         y = base - at * TALL / REGISTERS
         parts.append(element("line", x1=LEFT - 6, x2=WIDTH - 10, y1=y, y2=y, class_="rule"))
         parts.append(label(LEFT - 10, y + 4, str(at), class_="soft end"))
-    for warp in range(placement.threads // 32):
+    for warp in range(warps):
         role = next((r for r in program.roles if 0 <= warp - first[r.name] < r.warps), None)
         x = LEFT + warp // 4 * each + warp % 4 * (each - 14) / 4
         width = (each - 14) / 4 - 2
@@ -107,7 +108,9 @@ def warps_picture(
         parts.append(label(x + width / 2, base + 13, str(warp), class_="soft middle"))
     for index in range(groups):
         registers = given.get(index, placement.entry_registers)
-        x, top = LEFT + index * each + (each - 14) / 2, base - registers * TALL / REGISTERS
+        share = min(4, warps - 4 * index) / 4  # of a warpgroup that is not full
+        x = LEFT + index * each + (each - 14) * share / 2
+        top = base - registers * TALL / REGISTERS
         parts.append(label(x, top - 5, f"{registers} registers", class_="middle"))
         names = [
             role.name

@@ -92,7 +92,7 @@ class _Drawing:
         instance = self.program.instance(name)
         yield rectangle(box.x, box.y, BOX, box.height, "", class_="card", rx=7)
         yield label(box.x + 11, box.y + 18, name, BOX - 20, class_="strong")
-        component = instance.label.rpartition("/")[2].replace(":", ": ")
+        component = instance.variant.contract.component
         yield label(box.x + 11, box.y + 33, component, BOX - 20, class_="soft")
         for port in box.ports:
             y = box.at(port.name)
@@ -173,10 +173,12 @@ def _lefts(program: Program, column: Mapping[str, int]) -> list[float]:
 
 def _port_text(program: Program, instance: str, port: Port) -> str:
     """`A: bf16 [M, K] from a`, as short as it can be."""
-    carries = port.type or " + ".join(
+    tiles = [
         f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
         for member in port.members
-    )
+    ]
+    alike = len(tiles) > 1 and len(set(tiles)) == 1
+    carries = port.type or (f"{len(tiles)} x {tiles[0]}" if alike else " + ".join(tiles))
     bound = [
         keyword
         for keyword, places in (*program.tensors, *program.scalars)

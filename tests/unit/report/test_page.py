@@ -115,6 +115,14 @@ def test_every_warp_is_drawn(page: str) -> None:
     assert "warp 11: store, 232 registers per thread" in tips
 
 
+def test_a_warpgroup_may_be_incomplete() -> None:
+    placed = dataclasses.replace(PLACEMENT, threads=320)
+    root = parsed(render_page(PROGRAM, placed, AUDIT))
+    svg = next(s for s in root.iter("svg") if (s.findtext("title") or "").startswith("warps"))
+    said = [found.text for found in svg.iter("text")]
+    assert "store" in said and len(list(svg.iter("rect"))) == 10
+
+
 def test_equal_inputs_give_equal_pages(page: str) -> None:
     assert render_page(PROGRAM, PLACEMENT, AUDIT) == page
 
