@@ -1,20 +1,12 @@
-// The operations every build of the device runtime shares.  How it waits is what the builds differ
-// in: they define `wait_parity` and `wait_named` before including this file.
+// The operations every build of the device runtime shares.  The builds differ in how they wait and
+// in what they note: they define `wait_parity`, `wait_named` and `Step` before including this file.
+// A Step lives as long as its operation: Step(operation, site, stage, value).
 #pragma once
 
-#include <pipelink/runtime.cuh>
+#include "operation.cuh"
 
 namespace pipelink {
 namespace runtime {
-
-/// True in one lane of the converged warp; the same lane every time (PTX ISA, elect.sync).
-__device__ __forceinline__ bool elect() {
-  uint32_t elected;
-  asm volatile(
-      "{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}"
-      : "=r"(elected));
-  return elected != 0;
-}
 
 __device__ __forceinline__ uint32_t full_of(const Ring& ring, const Cursor& at) {
   return ring.full + 8 * at.stage;
@@ -42,18 +34,23 @@ using pipelink::Cursor;
 using pipelink::NamedBarrier;
 using pipelink::Ring;
 using pipelink::TensorMap;
+using pipelink::runtime::Operation;
+using pipelink::runtime::Step;
 
 __device__ void pl_ring_acquire(const Ring& ring, const Cursor& at) {
+  const Step step(Operation::kAcquire, ring.site, at.stage, at.phase);
   // A fresh mbarrier counts as having completed the phase before its first: the producer's first
   // round passes (PTX ISA, mbarrier.test_wait: parity of the immediately preceding phase).
   pipelink::runtime::wait_parity(pipelink::runtime::empty_of(ring, at), at.phase ^ 1, ring, at, 0);
 }
 
 __device__ void pl_ring_wait(const Ring& ring, const Cursor& at) {
+  const Step step(Operation::kWait, ring.site, at.stage, at.phase);
   pipelink::runtime::wait_parity(pipelink::runtime::full_of(ring, at), at.phase, ring, at, 1);
 }
 
 __device__ void pl_ring_expect(const Ring& ring, const Cursor& at, uint32_t bytes) {
+  const Step step(Operation::kExpect, ring.site, at.stage, bytes);
   asm volatile(
       "{.reg .pred p; elect.sync _|p, 0xffffffff;\n"
       "@p mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;}" ::"r"(
@@ -63,10 +60,12 @@ __device__ void pl_ring_expect(const Ring& ring, const Cursor& at, uint32_t byte
 }
 
 __device__ void pl_ring_commit(const Ring& ring, const Cursor& at) {
+  const Step step(Operation::kCommit, ring.site, at.stage, at.phase);
   pipelink::runtime::arrive_warp(pipelink::runtime::full_of(ring, at));
 }
 
 __device__ void pl_ring_release(const Ring& ring, const Cursor& at) {
+  const Step step(Operation::kRelease, ring.site, at.stage, at.phase);
   pipelink::runtime::arrive_warp(pipelink::runtime::empty_of(ring, at));
 }
 
@@ -79,6 +78,7 @@ __device__ void pl_ring_advance(const Ring& ring, Cursor& at) {
 
 __device__ void pl_ring_copy_tile(const Ring& ring, const Cursor& at, uint32_t offset,
                                   const TensorMap* tensor, int32_t x, int32_t y) {
+  const Step step(Operation::kCopyTile, ring.site, at.stage, offset);
   if (pipelink::runtime::elect()) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
@@ -90,6 +90,7 @@ __device__ void pl_ring_copy_tile(const Ring& ring, const Cursor& at, uint32_t o
 
 __device__ void pl_ring_copy_bulk(const Ring& ring, const Cursor& at, uint32_t offset,
                                   const void* source, uint32_t bytes) {
+  const Step step(Operation::kCopyBulk, ring.site, at.stage, offset);
   if (pipelink::runtime::elect()) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
@@ -101,6 +102,7 @@ __device__ void pl_ring_copy_bulk(const Ring& ring, const Cursor& at, uint32_t o
 }
 
 __device__ void pl_store_tile(const TensorMap* tensor, uint32_t shared, int32_t x, int32_t y) {
+  const Step step(Operation::kStoreTile, 0, 0, 0);
   __syncwarp();
   if (pipelink::runtime::elect()) {
     asm volatile(
@@ -112,6 +114,7 @@ __device__ void pl_store_tile(const TensorMap* tensor, uint32_t shared, int32_t 
 }
 
 __device__ void pl_store_bulk(void* destination, uint32_t shared, uint32_t bytes) {
+  const Step step(Operation::kStoreBulk, 0, 0, bytes);
   __syncwarp();
   if (pipelink::runtime::elect()) {
     asm volatile(
@@ -123,6 +126,7 @@ __device__ void pl_store_bulk(void* destination, uint32_t shared, uint32_t bytes
 }
 
 __device__ void pl_store_wait(uint32_t pending) {
+  const Step step(Operation::kStoreWait, 0, 0, pending);
   if (pipelink::runtime::elect()) {
     // The operand is an immediate; a constant `pending` leaves one case.
     switch (pending) {
@@ -140,14 +144,17 @@ __device__ void pl_store_wait(uint32_t pending) {
 }
 
 __device__ void pl_fence_async() {
+  const Step step(Operation::kFence, 0, 0, 0);
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 __device__ void pl_barrier_sync(const NamedBarrier& barrier) {
+  const Step step(Operation::kSync, barrier.site, barrier.id, barrier.threads);
   pipelink::runtime::wait_named(barrier);
 }
 
 __device__ void pl_barrier_arrive(const NamedBarrier& barrier) {
+  const Step step(Operation::kArrive, barrier.site, barrier.id, barrier.threads);
   asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(barrier.id), "r"(barrier.threads)
                : "memory");
 }

@@ -1,23 +1,10 @@
 // The device runtime as it ships: every operation as short as the hardware allows.
-#include <pipelink/runtime.cuh>
+#include "waits.cuh"
 
 namespace pipelink {
 namespace runtime {
 
-__device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, const Ring&,
-                                            const Cursor&, uint32_t) {
-  asm volatile(
-      "{.reg .pred done;\n"
-      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;}" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ __forceinline__ void wait_named(const NamedBarrier& barrier) {
-  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier.id), "r"(barrier.threads)
-               : "memory");
-}
+using Step = NoStep;
 
 }  // namespace runtime
 }  // namespace pipelink

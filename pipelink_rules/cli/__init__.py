@@ -24,6 +24,8 @@ COMMANDS = {
     "explain": "explain a diagnostic code",
     "inspect": "show what is in a contract, sidecar, object, cubin, manifest or stage file",
     "run": "run a linked megakernel on random inputs",
+    "trace": "who waits for whom in a traced launch, and its trace for Perfetto",
+    "record": "compare a recorded launch with the contracts of its components",
     "bench": "run the benchmarks of a checkout",
 }
 

@@ -11,11 +11,10 @@ from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.locate import duplicates, locate
 from pipelink_rules.contract.names import problem_with
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.program import ConnectionSpec, InstanceSpec, MegakernelSpec
+from pipelink_rules.model.program import RUNTIMES, ConnectionSpec, InstanceSpec, MegakernelSpec
 from pipelink_rules.model.source import Span
 from pipelink_rules.model.target import TARGETS
 
-RUNTIMES = ("release", "watchdog")  # builds of the device runtime
 CLUSTER_LARGEST = 8  # CTAs of a portable cluster
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")

@@ -12,8 +12,10 @@ class Bound:
     It keeps the arrays alive; do not resize them or change their storage meanwhile.
     """
 
-    def __init__(self, launch: Callable[[], Any], failed: Callable[[str, Any], Exception]):
-        self._launch, self._failed = launch, failed
+    def __init__(
+        self, launch: Callable[[], Any], failed: Callable[[str, Any], Exception], call: Any = None
+    ):
+        self._launch, self._failed, self.call = launch, failed, call
 
     def __call__(self) -> None:
         result = self._launch()

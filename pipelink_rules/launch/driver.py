@@ -35,6 +35,7 @@ class Device:
     name: str
     capability: tuple[int, int]
     sms: int
+    clock_khz: int = 0  # of the SMs, at most; 0 = unknown
 
 
 class Driver:
@@ -91,7 +92,9 @@ class Driver:
         )
         name = self.call("cuDeviceGetName", 128, handle)
         text = name.split(b"\0", 1)[0].decode() if isinstance(name, bytes) else str(name)
-        return Device(ordinal, text, (major, minor), sms)
+        answer = self.api.cuDeviceGetAttribute(attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE, handle)
+        clock = 0 if answer[0] else int(answer[1])
+        return Device(ordinal, text, (major, minor), sms, clock)
 
     def current_context(self) -> int:
         """The handle of the thread's current context, 0 where there is none."""

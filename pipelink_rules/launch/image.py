@@ -9,6 +9,7 @@ from typing import Any
 from pipelink_rules.launch.arrays import View
 from pipelink_rules.launch.driver import Device, Driver
 from pipelink_rules.launch.failure import LaunchError, finding, raise_if_any, refuse
+from pipelink_rules.launch.jitter import Jitter
 from pipelink_rules.launch.watchdog import Watchdog
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.target import TARGETS
@@ -34,9 +35,10 @@ class Image:
         self.manifest = manifest
         self.driver = driver
         self.watchdog: Watchdog | None = None
+        self.jitter: Jitter | None = None
         self._cubin = cubin
         self._watchdog_cycles = watchdog_cycles
-        self._library: Any = None
+        self.library: Any = None  # once loaded
         self._loaded: dict[int, Loaded] = {}
 
     def loaded(self, ordinal: int | None) -> Loaded:
@@ -49,6 +51,11 @@ class Image:
             found = self._loaded[context] = self._load(context)
         return found
 
+    def failed(self, name: str, result: Any) -> LaunchError:
+        """The watchdog's report where there is one, the driver's words otherwise."""
+        problem = self.watchdog.report() if self.watchdog else None
+        return problem or self.driver.failure(name, result)
+
     def _load(self, context: int) -> Loaded:
         driver = self.driver
         device = driver.device(int(driver.call("cuCtxGetDevice")))
@@ -57,20 +64,30 @@ class Image:
         mode = driver.api.CUstreamCaptureMode(_RELAXED)
         before = driver.call("cuThreadExchangeStreamCaptureMode", mode)
         try:
-            if self._library is None:
+            if self.library is None:
                 options = (None, None, 0, None, None, 0)
-                self._library = driver.call("cuLibraryLoadData", self._cubin, *options)
+                self.library = driver.call("cuLibraryLoadData", self._cubin, *options)
             name = self.manifest.entry.encode()
-            kernel = driver.call("cuLibraryGetKernel", self._library, name)
+            kernel = driver.call("cuLibraryGetKernel", self.library, name)
             function = driver.call("cuKernelGetFunction", kernel)
             self._allow_shared(function)
-            if self.manifest.runtime == "watchdog":
-                if self.watchdog is None:
-                    self.watchdog = Watchdog(self.manifest, driver, self._watchdog_cycles)
-                self.watchdog.attach(self._library, driver)
+            self._instrument(device)
         finally:
             driver.call("cuThreadExchangeStreamCaptureMode", before)
         return Loaded(context, device, function)
+
+    def _instrument(self, device: Device) -> None:
+        """Tells the linked runtime where its buffers are, in the current context."""
+        manifest, driver = self.manifest, self.driver
+        if manifest.runtime in ("watchdog", "record"):
+            if self.watchdog is None:
+                self.watchdog = Watchdog(manifest, driver, self._watchdog_cycles)
+            self.watchdog.attach(self.library, driver)
+        elif manifest.runtime == "jitter":
+            if self.jitter is None:
+                ctas = device.sms * manifest.occupancy
+                self.jitter = Jitter(driver, ctas, manifest.threads // 32)
+            self.jitter.attach(self.library)
 
     def _allow_shared(self, function: Any) -> None:
         attribute = self.driver.api.CUfunction_attribute

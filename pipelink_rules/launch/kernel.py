@@ -20,6 +20,7 @@ from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
 from pipelink_rules.launch.image import Image, Loaded, loaded_for
+from pipelink_rules.launch.instrumented import Instrumented
 from pipelink_rules.launch.outputs import Allocator, allocator_for, output_shapes
 from pipelink_rules.launch.packing import Packed, pack
 from pipelink_rules.launch.signature import argument_order, docstring_of, signature_of
@@ -37,9 +38,10 @@ class _Call:
     grid: int
     packed: Packed
     configs: dict[int, Any]  # stream -> CUlaunchConfig, with a cluster only
+    symbols: Mapping[str, int]
 
 
-class Kernel:
+class Kernel(Instrumented):
     """A linked megakernel.  Call it with the declared keywords; see `help(kernel)`.
 
     A call whose arrays have the pointers, shapes and dtypes of an earlier one takes the packed
@@ -115,7 +117,7 @@ class Kernel:
             size = (call.grid, 1, 1, threads, 1, 1, shared)
             return self._launch(call.function, *size, handle, call.packed.address, 0)
 
-        return Bound(launch, self._failed)
+        return Bound(launch, self._failed, call)
 
     def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
         """Checks and packs a call, and loads the cubin, without launching (before a capture)."""
@@ -209,6 +211,7 @@ class Kernel:
             self.grid_of(symbols, loaded.device.sms),
             pack(self.manifest.parameters, views, numbers, self._ready().driver),
             {},
+            symbols,
         )
         self._keep(named, loaded, call, handle)
         return call, named, handle
@@ -291,7 +294,4 @@ class Kernel:
         return api.cuLaunchKernelEx(config, call.function, call.packed.address, 0)
 
     def _failed(self, name: str, result: Any) -> LaunchError:
-        """The watchdog's report where there is one, the driver's words otherwise."""
-        image = self._ready()
-        problem = image.watchdog.report() if image.watchdog else None
-        return problem or image.driver.failure(name, result)
+        return self._ready().failed(name, result)

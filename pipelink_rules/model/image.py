@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pipelink_rules.model.script import Script
+
 
 @dataclass(frozen=True)
 class Forced:
@@ -99,7 +101,8 @@ class Manifest:
     runs_on: tuple[int, int]
     runtime: str
     deterministic: bool
-    sites: tuple[Site, ...] = ()  # runtime "watchdog": where a wait can run over the limit
+    sites: tuple[Site, ...] = ()  # instrumented runtimes: places that their reports name
+    script: Script | None = None  # runtimes "trace" and "record": what the roles should do
     summary: str = ""
     forced: tuple[Forced, ...] = ()  # findings that this kernel was linked in spite of
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value

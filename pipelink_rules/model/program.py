@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import Variant
 
+RUNTIMES = ("release", "watchdog", "trace", "jitter", "record")  # builds of the device runtime
+
 
 @dataclass(frozen=True)
 class InstanceSpec:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.glue.parameters import kernel_parameters
+from pipelink_rules.glue.script import script_of
 from pipelink_rules.glue.sites import watchdog_sites
 from pipelink_rules.model.contract import Port
 from pipelink_rules.model.image import Audit, Manifest, TensorArgument
@@ -16,6 +17,9 @@ from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.report.forced import forced_of
+
+NOTING = ("trace", "record")  # runtimes that note operations
+REPORTING = (*NOTING, "watchdog")  # runtimes whose reports name sites
 
 
 def manifest_of(
@@ -46,7 +50,8 @@ def manifest_of(
         deterministic=all(
             item.variant.contract.numeric.deterministic for item in program.instances
         ),
-        sites=watchdog_sites(program, placement) if program.runtime == "watchdog" else (),
+        sites=watchdog_sites(program, placement) if program.runtime in REPORTING else (),
+        script=script_of(program, dict(placement.warps)) if program.runtime in NOTING else None,
         summary=program.spec.summary,
         forced=forced_of(program, placement, audit),
         report=tuple(summary_of(program, placement, audit).items()),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
+from pipelink_rules.model.program import RUNTIMES
 from pipelink_rules.model.target import TARGETS
 
 _YES = {"1", "yes", "true", "on"}
@@ -19,7 +20,10 @@ HELP: dict[str, tuple[str, str]] = {
         "sm_90a[,sm_100a]",
         "build for these targets only (default: all a megakernel declares)",
     ),
-    "runtime": ("release|watchdog", "link this build of the device runtime (default: as declared)"),
+    "runtime": (
+        "|".join(RUNTIMES),
+        "link this build of the device runtime (default: as declared)",
+    ),
     "linker": ("nvlink|nvjitlink", "the link backend (default: nvlink)"),
     "twins": ("0|1", "also build the LTO and native twins and compare (default: 0)"),
     "cache": ("PATH|0", f"where finished files are kept (default: build/{CACHE}; 0: nowhere)"),
@@ -78,7 +82,7 @@ def read_options(arguments: Mapping[str, str]) -> Options:
     cache = arguments.get("cache", "")
     options = Options(
         archs=archs,
-        runtime=choice("runtime", ("release", "watchdog"), ""),
+        runtime=choice("runtime", RUNTIMES, ""),
         linker=choice("linker", ("nvlink", "nvjitlink"), "nvlink"),
         twins=flag("twins", False),
         cache=None if cache.lower() in _NO else cache,

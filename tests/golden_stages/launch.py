@@ -1,7 +1,8 @@
 """A call of a megakernel described in case.json, on a driver without a GPU -> what it is told.
 
 `arrays` replaces arguments (null: left out), `scalars` likewise, `manifest` and `driver` change the
-megakernel and the machine, `cubin` its file, `report` is what a watchdog wrote.
+megakernel and the machine, `cubin` its file, `report` is what a watchdog wrote, `method` is called
+instead of the kernel.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def _call(words: dict[str, Any], folder: Path) -> None:
     if "cubin" in words:
         (folder / "gemm_bias.cubin").write_text(words["cubin"])
     kernel = load(manifest, driver=driver)
-    kernel(**given, stream=words.get("stream"))
+    launch = getattr(kernel, words["method"]) if "method" in words else kernel
+    launch(**given, stream=words.get("stream"))
     driver.report(*words.get("report", ()))
     kernel.check()
 

@@ -141,4 +141,11 @@ CODES: tuple[Code, ...] = (
         "DLPack flags; CUDA array interface, the second entry of `data`",
         "launch",
     ),
+    Code(
+        "PL1419",
+        "other-runtime",
+        "Tracing, recording and delaying need the build of the device runtime that does it.",
+        "",
+        "launch",
+    ),
 )

@@ -59,6 +59,7 @@ class FakeDriver:
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=75,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=76,
             CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT=16,
+            CU_DEVICE_ATTRIBUTE_CLOCK_RATE=13,
         )
         self.CUfunction_attribute = SimpleNamespace(
             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
@@ -117,7 +118,11 @@ class FakeDriver:
         return 0, self.name.encode().ljust(length, b"\0")
 
     def cuDeviceGetAttribute(self, attribute: int, device: int) -> tuple[int, int]:
-        return 0, {75: self.capability[0], 76: self.capability[1], 16: self.sms}[attribute]
+        return 0, self.attributes()[attribute]
+
+    def attributes(self) -> dict[int, int]:
+        """What a device says of itself, by number."""
+        return {75: self.capability[0], 76: self.capability[1], 16: self.sms, 13: 1_980_000}
 
     def cuPointerGetAttribute(self, attribute: int, pointer: int) -> tuple[int, int]:
         if pointer not in self.owners:
@@ -143,7 +148,8 @@ class FakeDriver:
         return (0,)
 
     def cuLibraryGetGlobal(self, library: str, name: bytes) -> tuple[int, int, int]:
-        return 0, {b"pl_watchdog_report": 0x7000, b"pl_watchdog_limit": 0x7008}[name], 8
+        places = {b"pl_watchdog_report": 0x7000, b"pl_watchdog_limit": 0x7008}
+        return 0, places[name], 8
 
     def cuMemHostAlloc(self, size: int, flags: int) -> tuple[int, int]:
         self._report = ctypes.create_string_buffer(size)

@@ -1,0 +1,25 @@
+// How the release build waits, and those instrumented builds that do not watch over waits.
+#pragma once
+
+#include "operation.cuh"
+
+namespace pipelink {
+namespace runtime {
+
+__device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, const Ring&,
+                                            const Cursor&, uint32_t) {
+  asm volatile(
+      "{.reg .pred done;\n"
+      "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@!done bra again;}" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+__device__ __forceinline__ void wait_named(const NamedBarrier& barrier) {
+  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier.id), "r"(barrier.threads)
+               : "memory");
+}
+
+}  // namespace runtime
+}  // namespace pipelink

@@ -1,0 +1,129 @@
+"""Which operations should a launch see?  Program -> the contracts' operations, site by site.
+
+The launcher compares them with what the runtime `record` noted, without reading a contract.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.contract.expression import names
+from pipelink_rules.contract.item import item_layout
+from pipelink_rules.glue.sites import site_numbers
+from pipelink_rules.model.contract import Op, Port, Repeat
+from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
+from pipelink_rules.model.script import RoleScript, Script, ScriptLoop, ScriptOp
+from pipelink_rules.model.source import Span
+
+_RING = {"acquire", "expect", "copy", "commit", "wait", "release"}
+_Steps = tuple[ScriptOp | ScriptLoop, ...]
+
+
+def script_of(program: Program, warps: dict[str, int]) -> Script:
+    """What every role does; `warps` gives the first warp of each (Placement.warps)."""
+    instance, _ = program.schedule
+    work = program.instance(instance).variant.contract.work
+    fields = tuple(
+        (field.name, field.value.text)
+        for field in (work.fields if work else ())
+        if field.value is not None
+    )
+    items = work.items.text if work and work.items else "1"
+    known = {*program.symbols, *(name for name, _ in fields)}
+    writer = _Writer(program, known)
+    return Script(items, fields, tuple(writer.role(r, warps[r.name]) for r in program.roles))
+
+
+class _Writer:
+    def __init__(self, program: Program, known: set[str]):
+        self.program, self.known = program, known
+        self.sites = site_numbers(program)
+        self.ends: dict[tuple[str, str], Channel] = {
+            end: channel
+            for channel in program.channels
+            for end in (channel.producer, *channel.consumers)
+        }
+
+    def role(self, role: ProgramRole, first: int) -> RoleScript:
+        prologue: _Steps = ()
+        body: _Steps = ()
+        epilogue: _Steps = ()
+        for instance, name in role.members:
+            declared = self.program.instance(instance).variant.contract.role(name)
+            prologue += self._steps(instance, name, declared.prologue)
+            body += self._moved(instance, name, "in")
+            body += self._steps(instance, name, declared.body)
+            body += self._moved(instance, name, "out")
+            epilogue += self._steps(instance, name, declared.epilogue)
+        if role.calls > 1:
+            body = (ScriptLoop(str(role.calls), body),)
+        return RoleScript(role.name, first, role.warps, prologue, body, epilogue)
+
+    def _steps(self, instance: str, role: str, ops: tuple[Op | Repeat, ...]) -> _Steps:
+        return tuple(self._each(instance, role, ops))
+
+    def _each(
+        self, instance: str, role: str, ops: tuple[Op | Repeat, ...]
+    ) -> Iterator[ScriptOp | ScriptLoop]:
+        contract = self.program.instance(instance).variant.contract
+        for op in ops:
+            if isinstance(op, Repeat):
+                yield ScriptLoop(op.count.text, self._steps(instance, role, op.body))
+                continue
+            text = f"{instance}.{role}: {_words(op)}{_place(op.span)}"
+            if op.verb in _RING:
+                port = contract.port(op.target)
+                if not port.raw:
+                    site = self.sites[instance, role, op.target]
+                    yield ScriptOp(op.verb, site, self._value(op, port), op.lag, text=text)
+            elif op.verb in ("sync", "arrive"):
+                site = self.sites[instance, role, op.target]
+                count = next(b.count for b in contract.named_barriers if b.name == op.target)
+                yield ScriptOp(op.verb, site, count.text, text=text)
+            elif op.verb == "await" and op.target == "store":
+                yield ScriptOp("store wait", value=str(op.count), text=text)
+            elif op.verb in ("store", "fence"):
+                yield ScriptOp(op.verb, text=text)
+
+    def _value(self, op: Op, port: Port) -> str:
+        """What `expect` announces, and where `copy` writes; phases are counted, not written."""
+        if op.verb == "copy":
+            offsets = dict(item_layout(port).offsets)
+            return str(offsets[op.member]) if op.member in offsets else ""
+        if op.verb == "expect" and port.tx_bytes is not None:
+            return port.tx_bytes.text if names(port.tx_bytes) <= self.known else ""
+        return ""
+
+    def _moved(self, instance: str, role: str, direction: str) -> _Steps:
+        """What the glue does for accumulators that change warps."""
+        found: list[ScriptOp] = []
+        for port in self.program.instance(instance).variant.contract.ports:
+            channel = self.ends.get((instance, port.name))
+            if (port.role, port.direction) != (role, direction) or channel is None:
+                continue
+            if channel.kind == HANDOVER:
+                site = self.sites[instance, role, port.name]
+                verbs = ("wait", "release") if direction == "in" else ("acquire", "commit")
+                found += [
+                    ScriptOp(verb, site, by_item=True, text=f"{channel.name}: {verb}")
+                    for verb in verbs
+                ]
+        return tuple(found)
+
+
+def _words(op: Op) -> str:
+    """The clause, as a contract writes it."""
+    words = [op.verb, op.target]
+    if op.verb == "copy":
+        words = ["copy", op.source, "->", f"{op.target}.{op.member}"]
+    elif op.verb == "store":
+        words = ["store", op.target, "->", op.source]
+    elif op.verb == "release":
+        words += ["lag", str(op.lag)]
+    elif op.verb == "await":
+        words.append(str(op.count))
+    return " ".join(words)
+
+
+def _place(span: Span | None) -> str:
+    return f" ({span})" if span else ""

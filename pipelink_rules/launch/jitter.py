@@ -1,0 +1,58 @@
+"""How late does every warp come?  The launcher's side of the runtime `jitter`."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import struct
+from array import array
+from typing import Any
+
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.failure import refuse
+
+CYCLES = 2048  # longest usual delay before an operation
+_SYMBOL = b"pl_jitter"
+
+
+class Jitter:
+    """One random generator for every warp of a full grid, in every context of the kernel."""
+
+    def __init__(self, driver: Driver, ctas: int, warps: int):
+        self._driver, self._ctas, self._warps = driver, ctas, warps
+        self._states: list[tuple[Any, int]] = []  # (library, pointer) of each context
+        self.start(0)
+
+    def attach(self, library: Any) -> None:
+        """Gives the generators of the current context their memory."""
+        pointer = int(self._driver.call("cuMemAlloc", 4 * self._ctas * self._warps))
+        self._states.append((library, pointer))
+        self._write(library, pointer)
+
+    def start(self, seed: int, cycles: int = CYCLES) -> None:
+        """Starts the generators anew; equal seeds give equal delays.  Waits for the GPU."""
+        if cycles < 1 or cycles & (cycles - 1):
+            raise refuse(
+                "PL1411",
+                "cycles",
+                "the longest delay is no power of two",
+                expected="1, 2, 4, ... clock cycles",
+                found=str(cycles),
+            )
+        draw = random.Random(seed)
+        words = (draw.getrandbits(32) or 1 for _ in range(self._ctas * self._warps))
+        self._cycles, self._words = cycles, array("I", words).tobytes()
+        for library, pointer in self._states:
+            self._write(library, pointer)
+
+    def _write(self, library: Any, pointer: int) -> None:
+        driver = self._driver
+        driver.call("cuCtxSynchronize")
+        _copy(driver, pointer, self._words)
+        target = driver.call("cuLibraryGetGlobal", library, _SYMBOL)[0]
+        _copy(driver, int(target), struct.pack("<QII", pointer, self._ctas, self._cycles))
+
+
+def _copy(driver: Driver, target: int, data: bytes) -> None:
+    source = ctypes.create_string_buffer(data, len(data))
+    driver.call("cuMemcpyHtoD", target, ctypes.addressof(source), len(data))
