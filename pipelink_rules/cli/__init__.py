@@ -9,7 +9,7 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pipelink_rules import __version__
 
@@ -28,6 +28,9 @@ COMMANDS = {
     "record": "compare a recorded launch with the contracts of its components",
     "bench": "run the benchmarks of a checkout",
 }
+
+
+INPUTS = ("file", "folder", "manifest", "before", "after")  # arguments that name what is read
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,7 +64,7 @@ def _run(words: list[str]) -> int:
     from pipelink_rules.cli.show import show, show_bug
 
     try:
-        return int(module.run(arguments))
+        return perform(module.run, arguments)
     except PipelinkError as problem:
         return show(problem.diagnostics, arguments)
     except (KeyboardInterrupt, BrokenPipeError):
@@ -70,6 +73,18 @@ def _run(words: list[str]) -> int:
         if os.environ.get("PIPELINK_TRACEBACK") == "1":
             raise
         return show_bug(problem, name, arguments)
+
+
+def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """Runs a command; a file that contradicts itself is a finding about that file."""
+    from pipelink_rules.files.entered import entered
+
+    values = vars(arguments)
+    files = [values[name] for name in INPUTS if isinstance(values.get(name), str)]
+    if not files:
+        return int(run(arguments))
+    with entered(*files):
+        return int(run(arguments))
 
 
 def _common(parser: argparse.ArgumentParser) -> None:

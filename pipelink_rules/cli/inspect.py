@@ -12,6 +12,7 @@ from pathlib import Path
 from pipelink_rules.cli.inputs import existing
 from pipelink_rules.cli.show import read_json
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.files.codec import read_data
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.source import Span
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif name.endswith((".fatbin", ".cubin")):
         text = _binary(path, arguments.build)
     elif name.endswith(tuple(f".{stage}.json" for stage in _STAGES)):
-        text = json.dumps(json.loads(path.read_text(encoding="utf-8")), indent=2)
+        text = json.dumps(read_data(path), indent=2)
     else:
         raise error(
             "PL0010",
@@ -56,7 +57,7 @@ def _contract_file(path: Path) -> Iterator[str]:
     from pipelink_rules.contract.load import load_contract
     from pipelink_rules.contract.sidecar import load_sidecar
 
-    if "\ninterface:" not in f"\n{path.read_text(encoding='utf-8')}":
+    if b"\ninterface:" not in b"\n" + path.read_bytes():
         yield from describe_contract(load_contract(path), ())
         return
     variant, build = load_sidecar(path)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+
 _COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.S)
 _LINKAGE = re.compile(r"\.(visible|weak|extern|common)\b")
 _SPACE = re.compile(r"\.(global|const|shared|local)\b")
@@ -131,7 +133,9 @@ def _items(text: str) -> Iterator[tuple[str, str | None]]:
             end = closing_brace(text, position)
             head = " ".join(text[start:position].split())
             if "=" in head:  # an initialiser: the item ends at its semicolon
-                end = text.index(";", end)
+                end = text.find(";", end)
+                if end < 0:
+                    raise _damaged(text, position, "an initialiser without an end")
                 yield " ".join(text[start:end].split()), None
             else:
                 yield head, text[position + 1 : end]
@@ -146,7 +150,20 @@ def closing_brace(text: str, opening: int) -> int:
         depth += 1 if hit[0] == "{" else -1
         if depth == 0:
             return hit.start()
-    raise ValueError("unbalanced braces in PTX")
+    raise _damaged(text, opening, "a brace that is not closed")
+
+
+def _damaged(text: str, position: int, what: str) -> PipelinkError:
+    line = text.count("\n", 0, position) + 1
+    return error(
+        "PL0904",
+        f"the PTX of an object has {what}",
+        expected="what nvcc writes",
+        found=" ".join(text[position : position + 200].split()),
+        notes=(f"in line {line}",),
+        helps=("build the component again",),
+        subject="ptx",
+    )
 
 
 def _linkage(head: str) -> str:

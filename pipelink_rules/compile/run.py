@@ -111,15 +111,15 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
 
 def _span_of(found: re.Match[str]) -> Span:
     """The place of an error: nvcc gives the line alone, and its text often names a word there."""
-    number = int(found["line"])
-    column = int(found.groupdict().get("column") or 0)
+    number = int(found["line"][-9:])
+    column = int((found.groupdict().get("column") or "0")[-9:])
     try:
         line = (
             Path(found["file"])
             .read_text(encoding="utf-8", errors="replace")
             .split("\n")[number - 1]
         )
-    except (OSError, IndexError):
+    except (OSError, IndexError, ValueError):
         return Span(found["file"], number, max(column, 1))
     for word in reversed(re.findall(r'"(\w+)"', found["text"])):
         if hit := re.search(rf"\b{word}\b", line):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ import yaml  # type: ignore[import-untyped]
 
 from pipelink_rules.contract.canonical import canonical_yaml
 from pipelink_rules.contract.interface import interface_of
+from pipelink_rules.contract.names import problem_with
 from pipelink_rules.contract.text import shown
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.codec import decode, encode
@@ -29,8 +31,10 @@ from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
 
 SIDECAR_VERSION = 1
-LARGEST_FILE = 16 << 20  # bytes
+LARGEST_FILE = 4 << 20  # bytes; a large one has 200 KiB
 DEEPEST = 32
+MOST_NODES = 50_000
+DIGEST = re.compile(r"[0-9a-f]{12}")
 HALVES = ("build", "interface")
 
 Noun = TypeVar("Noun")
@@ -82,8 +86,18 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
                 subject=f"{file}: {half}",
             )
     variant = _noun(Variant, data["interface"], file)
+    _check_names(variant, file)
     contract = replace(variant.contract, file=file, span=Span(file))
     return replace(variant, contract=contract), _noun(BuildRecord, data["build"], file)
+
+
+def _check_names(variant: Variant, file: str) -> None:
+    """Component and digest are parts of file names: nothing in them may lead elsewhere."""
+    component = variant.contract.component
+    if reason := problem_with(component):
+        raise _no_sidecar(file, f"`{component[:80]}` cannot name a component: {reason}")
+    if not DIGEST.fullmatch(variant.digest):
+        raise _no_sidecar(file, f"`{variant.digest[:80]}` is no digest of a variant")
 
 
 def _bare(data: Any) -> Any:
@@ -112,14 +126,17 @@ def _read(path: Path, file: str) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         text = data.decode()
-        depth = 0
+        depth = nodes = 0
         for event in yaml.parse(text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
                 raise _no_sidecar(file, "it has YAML aliases")
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
+            nodes += isinstance(event, yaml.NodeEvent)
             if depth > DEEPEST:
                 raise _no_sidecar(file, "it is nested too deeply")
+            if nodes > MOST_NODES:
+                raise _no_sidecar(file, f"it has more than {MOST_NODES} values")
         found = yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError, TypeError) as problem:
         raise _no_sidecar(file, " ".join(str(problem).split())[:200]) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pipelink_rules.diagnostics.clean import lines, one_line
 from pipelink_rules.model.source import Span
 
 
@@ -14,6 +15,9 @@ class Label:
 
     span: Span
     text: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", one_line(self.text))
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,15 @@ class Diagnostic:
     helps: tuple[str, ...] = ()  # how to fix it, the smallest change first
     subject: str = ""  # the connection, role or resource: one finding per code and subject
     severity: str = "error"  # or "warning"
+
+    def __post_init__(self) -> None:
+        """Texts quote what users wrote: nothing of it may steer a terminal or break a line."""
+        object.__setattr__(self, "message", one_line(self.message))
+        for name in ("expected", "found", "at_run_time", "subject"):
+            object.__setattr__(self, name, lines(getattr(self, name)))
+        for name in ("notes", "trace", "helps"):
+            object.__setattr__(self, name, tuple(map(lines, getattr(self, name))))
+
     forced: str = ""  # why it is a warning here: the reason a declaration gives in allow=
 
 

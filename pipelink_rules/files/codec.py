@@ -8,17 +8,31 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import types
 import typing
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.files import json_text
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.model.source import Span
 
 Noun = TypeVar("Noun")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+
+
+class Unfit(ValueError):
+    """A value that is not of its kind; `where` leads to it: `Program.roles[3].warps`."""
+
+    def __init__(self, where: str, reason: str):
+        super().__init__(f"{where}: {reason}")
+        self.path: tuple[str | int, ...] = tuple(
+            int(index) if index else key for key, index in _STEP.findall(where)
+        )
 
 
 def encode(value: Any) -> Any:
@@ -45,25 +59,49 @@ def write_json(path: str | Path, value: Any) -> Path:
     return write_text(path, to_json(value))
 
 
+def read_data(path: str | Path) -> Any:
+    """The data of any stage's file; PL0010 and PL0011 as `read_json`."""
+    return _read(path, "stage", lambda data: data)
+
+
 def read_json(path: str | Path, kind: type[Noun]) -> Noun:
     """Reads a noun from its file; PL0011 where the file is not what its stage wrote."""
-    name = str(path)
+    return _read(path, kind.__name__, lambda data: decode(kind, data))
+
+
+def _read(path: str | Path, kind: str, make: Callable[[Any], Noun]) -> Noun:
+    name, text = str(path), ""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        return decode(kind, data)
+        text = json_text.read_bytes(path).decode("utf-8")
+        return make(json_text.parse(text))
     except FileNotFoundError:
         raise error(
             "PL0010", f"there is no file {name}", Span(name), helps=("run the stage before",)
         ) from None
     except (ValueError, RecursionError, OSError) as problem:
-        raise error(
-            "PL0011",
-            f"{name} is not a {kind.__name__} file: {problem}",
-            Span(name),
-            expected=f"the JSON that the stage before writes for {kind.__name__}",
-            found=str(problem)[:200],
-            helps=("delete the file and build again",),
-        ) from None
+        raise _damaged(name, kind, problem, text) from None
+
+
+def _damaged(name: str, kind: str, problem: Exception, text: str) -> PipelinkError:
+    reason = str(problem)
+    place = Span(name)
+    if isinstance(problem, json.JSONDecodeError):
+        place = Span(name, problem.lineno, problem.colno)
+        reason = f"{problem.msg} at line {problem.lineno}"
+    elif isinstance(problem, Unfit):
+        place = Span(name, *json_text.place_of(text, problem.path))
+    elif isinstance(problem, UnicodeDecodeError):
+        reason = f"byte {problem.start} is not UTF-8"
+    elif isinstance(problem, RecursionError):
+        reason = "it is nested too deeply"
+    return error(
+        "PL0011",
+        f"{name} is not a {kind} file: {reason[:300]}",
+        place,
+        expected=f"the JSON that the stage before writes for {kind}",
+        found=reason[:200],
+        helps=("delete the file and build again",),
+    )
 
 
 @cache
@@ -84,8 +122,19 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
-        raise ValueError(f"{where}: expected {hint.__name__}, found {type(data).__name__}")
+        raise Unfit(where, f"expected {hint.__name__}, found {type(data).__name__}")
+    if hint is str and not data.isprintable():
+        _check_text(data, where)
     return data
+
+
+def _check_text(data: str, where: str) -> None:
+    if "\0" in data:
+        raise Unfit(where, "a text with a null character")
+    try:
+        data.encode()
+    except UnicodeEncodeError:
+        raise Unfit(where, "a text that is not Unicode") from None
 
 
 def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
@@ -99,16 +148,16 @@ def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
             return _decode(option, data, where)
         except ValueError as failed:
             problem = problem or failed
-    raise problem or ValueError(f"{where}: unexpected null")
+    raise problem or Unfit(where, "unexpected null")
 
 
 def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(data, list):
-        raise ValueError(f"{where}: expected a list, found {type(data).__name__}")
+        raise Unfit(where, f"expected a list, found {type(data).__name__}")
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return tuple(_decode(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
     if len(data) != len(arguments):
-        raise ValueError(f"{where}: expected {len(arguments)} entries, found {len(data)}")
+        raise Unfit(where, f"expected {len(arguments)} entries, found {len(data)}")
     return tuple(
         _decode(kind, item, f"{where}[{i}]")
         for i, (kind, item) in enumerate(zip(arguments, data, strict=True))
@@ -117,12 +166,12 @@ def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[An
 
 def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
-        raise ValueError(f"{where}: expected an object, found {type(data).__name__}")
+        raise Unfit(where, f"expected an object, found {type(data).__name__}")
     hints = _hints(kind)
     names = {item.name for item in dataclasses.fields(kind)}
     unknown = sorted(set(data) - names)
     if unknown:
-        raise ValueError(f"{where}: unknown key {unknown[0]!r}")
+        raise Unfit(where, f"unknown key {unknown[0]!r:.80}")
     required = {
         item.name
         for item in dataclasses.fields(kind)
@@ -130,5 +179,5 @@ def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     }
     missing = sorted(required - set(data))
     if missing:
-        raise ValueError(f"{where}: missing key {missing[0]!r}")
+        raise Unfit(where, f"missing key {missing[0]!r}")
     return kind(**{key: _decode(hints[key], item, f"{where}.{key}") for key, item in data.items()})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.model.image import Site
+from pipelink_rules.model.source import Span
 
 
 class LaunchError(PipelinkError):
@@ -25,14 +26,15 @@ class WatchdogError(LaunchError):
         self.phase = phase
 
 
-def finding(code: str, subject: str, message: str, **clauses: object) -> Diagnostic:
+def finding(code: str, subject: str, message: str, *places: Span, **clauses: object) -> Diagnostic:
     """One finding of the launcher; `subject` is the argument, symbol or device it is about."""
-    return Diagnostic(code, message, subject=subject, **clauses)  # type: ignore[arg-type]
+    labels = tuple(map(Label, places))
+    return Diagnostic(code, message, labels, subject=subject, **clauses)  # type: ignore[arg-type]
 
 
-def refuse(code: str, subject: str, message: str, **clauses: object) -> LaunchError:
-    """The exception for a single finding."""
-    return LaunchError(finding(code, subject, message, **clauses))
+def refuse(code: str, subject: str, message: str, *places: Span, **clauses: object) -> LaunchError:
+    """The exception for a single finding; `places` are files, where it is about some."""
+    return LaunchError(finding(code, subject, message, *places, **clauses))
 
 
 def raise_if_any(findings: Iterable[Diagnostic]) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.launch.failure import refuse
 from pipelink_rules.launch.kernel import Kernel
+from pipelink_rules.launch.manifest import check_manifest
 from pipelink_rules.launch.outputs import Allocator
 from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.source import Span
 
 
 def load(
@@ -35,14 +37,16 @@ def load(
     """
     place = _manifest_path(Path(path))
     manifest = read_json(place, Manifest)
+    check_manifest(manifest, place)
     image = Path(cubin) if cubin is not None else place.parent / manifest.cubin
     try:
         data = image.read_bytes()
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
         raise refuse(
             "PL1400",
             str(image),
             f"the cubin of {manifest.name} cannot be read",
+            Span(image.name),
             found=str(problem),
             helps=("build the megakernel again",),
         ) from None
@@ -52,6 +56,8 @@ def load(
             "PL1400",
             str(image),
             f"{image.name} is not the cubin that {place.name} describes",
+            Span(image.name),
+            Span(place.name),
             expected=f"sha256 {manifest.cubin_sha256}",
             found=f"sha256 {digest}",
             helps=("build the megakernel again, or copy both files together",),
@@ -71,6 +77,7 @@ def _manifest_path(path: Path) -> Path:
         "PL1400",
         str(path),
         f"{path} holds {len(found)} manifests, not one",
+        Span(str(path)),
         expected="one *.manifest.json",
         found=", ".join(item.name for item in found) or "none",
         helps=("name the .manifest.json file",),

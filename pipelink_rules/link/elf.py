@@ -13,6 +13,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMTAB, _NOBITS = 2, 8
 _RESERVED = 1024
+_NAMES = 16  # symbols may share a string, but not all of them a long one
 _TEXT = ".text."
 # Attributes of .nv.info, each with (symbol index, value); names as cuobjdump -elf prints them.
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
@@ -55,7 +56,7 @@ class Elf:
         try:
             self.sections = tuple(_sections(data))
             self.symbols = tuple(self._read_symbols())
-        except (struct.error, IndexError, ValueError) as problem:
+        except (struct.error, IndexError, OverflowError, ValueError) as problem:
             raise error(
                 "PL0904", "the linked file is a damaged cubin", found=str(problem)
             ) from None
@@ -66,8 +67,13 @@ class Elf:
         if table is None:
             return
         names = self.sections[table.link].data
+        left = _NAMES * len(names) + 1
         for name, info, _, section, value, size in _SYMBOL.iter_unpack(table.data):
-            yield Symbol(_string(names, name), value, size, section, info)
+            found = _string(names, name)
+            left -= len(found)
+            if left < 0:
+                raise ValueError("its symbols share names that overlap")
+            yield Symbol(found, value, size, section, info)
 
     def section(self, name: str) -> Section | None:
         """The section of that name."""
@@ -120,11 +126,17 @@ class Elf:
 def _sections(data: bytes) -> Iterator[Section]:
     fields = _HEADER.unpack_from(data)
     offset, size, count, names_index = fields[6], fields[11], fields[12], fields[13]
+    if size != _SECTION.size:
+        raise ValueError(f"its section headers have {size} bytes, not {_SECTION.size}")
     rows = [_SECTION.unpack_from(data, offset + i * size) for i in range(count)]
     _, _, _, _, names_at, names_size, *_ = rows[names_index]
     names = data[names_at : names_at + names_size]
+    left = len(data)
     for name, kind, _flags, _address, start, length, link, info, _align, _entry in rows:
         held = b"" if kind == _NOBITS else data[start : start + length]
+        left -= len(held)
+        if left < 0:
+            raise ValueError("its sections overlap")
         yield Section(_string(names, name), kind, held, length, link, info)
 
 

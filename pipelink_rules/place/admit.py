@@ -12,6 +12,9 @@ from pipelink_rules.model.target import TARGETS, Target
 from pipelink_rules.place.warps import GROUP
 
 BASE_ALIGN = 1024  # bytes; what the shared base of a launch is aligned to
+MOST_WARPS = 1 << 10  # of one role; no SM holds a tenth of it
+MOST_REGISTERS = 1 << 12  # of one thread
+MOST_STAGES = 1 << 12
 LIMIT = 1 << 40  # numbers beyond are a slip, and would make every message unreadable
 
 
@@ -55,7 +58,7 @@ def _number(
     subject: str, what: str, value: int, low: int, span: Span | None, high: int = LIMIT
 ) -> Iterator[Diagnostic]:
     if not low <= value <= high:
-        limits = f"at least {low}" if high == LIMIT else f"{low} to {high}"
+        limits = f"at least {low}" if value < low and high >= MOST_WARPS else f"{low} to {high}"
         yield _malformed(f"`{subject}` has {what} {value}", span, limits, value)
 
 
@@ -112,7 +115,9 @@ def _shared(problem: PlacementProblem) -> Iterator[Diagnostic]:
         if item.channel and item.channel not in channels:
             yield _unknown_channel(item.name, item.channel, channels, item.span)
     for stage in problem.stages:
-        yield from _number(stage.name, "a minimum of stages of", stage.minimum, 1, stage.span)
+        yield from _number(
+            stage.name, "a minimum of stages of", stage.minimum, 1, stage.span, MOST_STAGES
+        )
         if stage.maximum < stage.minimum:
             yield _malformed(
                 f"`{stage.name}` may have {stage.minimum} to {stage.maximum} stages",
@@ -143,13 +148,13 @@ def _unknown_channel(
 def _warps(problem: PlacementProblem) -> Iterator[Diagnostic]:
     yield from _unique("roles", ((role.name, role.span) for role in problem.roles))
     for role in problem.roles:
-        yield from _number(role.name, "warps:", role.warps, 1, role.span)
+        yield from _number(role.name, "warps:", role.warps, 1, role.span, MOST_WARPS)
         for what, value in (
             ("a register minimum of", role.minimum),
             ("a register wish of", role.want),
             ("an entry-register floor of", role.entry),
         ):
-            yield from _number(role.name, what, value, 0, role.span)
+            yield from _number(role.name, what, value, 0, role.span, MOST_REGISTERS)
         if role.warpgroup and role.warps % GROUP:
             yield Diagnostic(
                 "PL0701",

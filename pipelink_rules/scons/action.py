@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -17,6 +17,7 @@ import SCons.Errors
 import SCons.Node.FS
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.files.entered import entered
 from pipelink_rules.steps.inputs import require_unchanged
 
 HEARTBEAT = 10.0  # seconds between signs of life of a long step
@@ -53,7 +54,9 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     session.journal.begin(names)
     try:
         with session.budget.reserve(step.memory), _signs_of_life(step):
-            step.run(tuple(inputs))
+            stages = [name for name in inputs if name.endswith(".json")]
+            with entered(*stages) if stages else nullcontext():
+                step.run(tuple(inputs))
         require_unchanged(before)
         missing = [name for name in names if not os.path.exists(name)]
         if missing:

@@ -42,7 +42,8 @@ def resolve(
 
 def read_depfile(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """The prerequisites of a make rule as nvcc -MMD writes it; names of temporaries left out."""
-    text = Path(path).read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    text = text.replace("\0", "\ufffd").replace("\\\n", " ")
     found: list[str] = []
     for line in text.splitlines():
         target, colon, rest = line.partition(": ")

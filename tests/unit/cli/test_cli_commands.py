@@ -169,12 +169,25 @@ def test_our_own_mistakes_have_a_code(
     built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> str:
-        raise KeyError("lost")
+        raise RuntimeError("lost")
 
     monkeypatch.setattr("pipelink_rules.report.map.render_map", broken)
     assert main(["map", str(built)]) == 4
     text = capsys.readouterr().err
     assert "PL9901" in text and "Traceback" not in text and "PIPELINK_TRACEBACK=1" in text
+    monkeypatch.setenv("PIPELINK_TRACEBACK", "1")
+    with pytest.raises(RuntimeError):
+        main(["map", str(built)])
+
+
+def test_a_file_that_contradicts_itself_is_a_finding_about_it(
+    built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = built / "sample.placement.json"
+    file.write_text(file.read_text().replace('"load.ab"', '"load.xy"'))
+    assert main(["map", str(built)]) in (1, 3)
+    text = capsys.readouterr().err
+    assert "PL0011" in text and "contradicts itself" in text and "`load.ab`" in text
     monkeypatch.setenv("PIPELINK_TRACEBACK", "1")
     with pytest.raises(KeyError):
         main(["map", str(built)])

@@ -1,0 +1,28 @@
+"""How is a text quoted that somebody else wrote?  Printable, and no longer than a reader wants."""
+
+from __future__ import annotations
+
+LONGEST_LINE = 600  # characters of a message
+LONGEST_TEXT = 8000  # of a clause, which may have several lines
+
+
+def one_line(text: str) -> str:
+    """The text in one line: what is not printable is written as an escape."""
+    if len(text) > LONGEST_LINE:
+        text = f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 4 :]}"
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def lines(text: str) -> str:
+    """The text with its line breaks and tabs, and every other character printable."""
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]} ..."
+    if text.isprintable():
+        return text
+    return "".join(char if char in "\n\t" else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    return char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,90 @@
+"""Does a manifest hold together?  Names, kinds and expressions, before anything relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from pipelink_rules.launch.condition import ConditionError, value_of
+from pipelink_rules.launch.failure import refuse
+from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.source import Span
+
+_DIRECTIONS = ("in", "out", "inout")
+_PARAMETERS = ("tensor_map", "pointer", "i32", "u32", "f32")
+_SCALARS = ("f32", "i32", "u32")
+_LARGEST_SIZE = 2**63
+
+
+def check_manifest(manifest: Manifest, place: Path) -> None:
+    """PL0011 where the manifest contradicts itself, PL1400 where its cubin is not beside it."""
+    if PurePosixPath(manifest.cubin).name != manifest.cubin or "\\" in manifest.cubin:
+        raise refuse(
+            "PL1400",
+            manifest.name,
+            f"{place.name} names a cubin that is not beside it",
+            Span(str(place)),
+            expected="the name of a file in the folder of the manifest",
+            found=manifest.cubin,
+            helps=("build the megakernel again, or load(..., cubin=...)",),
+        )
+    fault = next(_faults(manifest), "")
+    if fault:
+        raise refuse(
+            "PL0011",
+            str(place),
+            f"{place.name} contradicts itself: {fault}",
+            Span(str(place)),
+            expected="the manifest as the link wrote it",
+            helps=("build the megakernel again",),
+        )
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    words = [item.name for item in manifest.tensors] + [name for name, _ in manifest.scalars]
+    for word in words:
+        if not word.isidentifier() or word == "stream" or words.count(word) > 1:
+            yield f"`{word}` cannot be a keyword of the call"
+    for item in manifest.tensors:
+        if item.direction not in _DIRECTIONS:
+            yield f"`{item.name}` is `{item.direction}`, not one of {', '.join(_DIRECTIONS)}"
+        if item.align < 1:
+            yield f"`{item.name}` is aligned to {item.align} bytes"
+    for name, dtype in manifest.scalars:
+        if dtype not in _SCALARS:
+            yield f"`{name}` is of type `{dtype}`, not one of {', '.join(_SCALARS)}"
+    yield from _parameter_faults(manifest, set(words))
+    for name, low, high, multiple in manifest.symbols:
+        if not 0 <= low <= high or multiple < 1:
+            yield f"`{name}` has no value: {low} to {high}, a multiple of {multiple}"
+    yield from _expression_faults(manifest)
+    if not (manifest.threads > 0 <= manifest.shared_bytes and manifest.occupancy > 0):
+        yield "threads, shared memory and occupancy are no launch"
+    if min(manifest.cluster) < 1:
+        yield f"the cluster is {manifest.cluster}"
+
+
+def _parameter_faults(manifest: Manifest, words: set[str]) -> Iterator[str]:
+    known = words | {name for name, *_ in manifest.symbols}
+    for item in manifest.parameters:
+        if item.kind not in _PARAMETERS:
+            yield f"a parameter is a `{item.kind}`"
+        if item.name not in known:
+            yield f"a parameter is called `{item.name}`, which is no keyword and no size"
+
+
+def _expression_faults(manifest: Manifest) -> Iterator[str]:
+    """All have to be expressions over the sizes; whether one holds is a question of the call."""
+    sizes = {name: max(low, 1) for name, low, *_ in manifest.symbols}
+    launch = {**sizes, "sms": 1, "occupancy": manifest.occupancy}
+    texts = [(text, sizes) for item in manifest.tensors for text in item.shape]
+    texts += [(text, sizes) for text, _ in manifest.requires]
+    for text, known in [*texts, (manifest.grid, launch)]:
+        try:
+            value = value_of(text, known)
+        except ConditionError as problem:
+            if "division by zero" not in str(problem):
+                yield str(problem)
+        else:
+            if abs(value) >= _LARGEST_SIZE:
+                yield f"`{text[:60]}` is {str(value)[:30]}..."

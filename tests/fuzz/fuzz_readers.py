@@ -1,0 +1,232 @@
+"""What reads each kind of input?  The commands and stages that a user would enter with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import declared
+import fuzz_seeds as seeds
+
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Variant
+
+Read = Callable[[Path], object]
+
+
+def contract(path: Path) -> object:
+    from pipelink_rules.contract.bind import bind
+    from pipelink_rules.contract.load import load_contract
+
+    contract = load_contract(path)
+    given = {
+        p.name: p.choices[0] if p.choices else 64 for p in contract.params if p.default is None
+    }
+    return bind(contract, given, (), contract.span)
+
+
+def declaration(keywords: Any, folder: Path) -> object:
+    from pipelink_rules.check.check import check
+    from pipelink_rules.collect.collect import collect
+    from pipelink_rules.collect.infer import bind_instances
+    from pipelink_rules.collect.spec import make_spec
+    from pipelink_rules.diagnostics.diagnostic import error
+    from pipelink_rules.model.source import Span
+
+    place = Span("SConscript", 1, 1)
+    if not isinstance(keywords, dict) or not {"name", "instances"} <= set(keywords):
+        return None  # Python itself says so
+    known = make_spec.__kwdefaults__ or {}
+    names = {*make_spec.__code__.co_varnames[: make_spec.__code__.co_argcount], *known}
+    spec = make_spec(**{k: v for k, v in keywords.items() if k in names}, span=place)
+    contracts = declared.contracts()
+    for item in spec.instances:
+        if item.label not in contracts:
+            raise error("PL1302", "no such component", place)
+    program = collect(spec, bind_instances(spec, contracts, {}), spec.archs[0])
+    return check(program, TARGETS[program.target])
+
+
+def command(*words: str) -> Callable[[Any], object]:
+    """A command of `pipelink`, entered as `main` enters it, findings raised."""
+
+    def enter(path: Path) -> object:
+        import argparse
+        import contextlib
+        import importlib
+        import io
+
+        from pipelink_rules.cli import perform
+
+        module = importlib.import_module(f"pipelink_rules.cli.{words[0]}")
+        parser = argparse.ArgumentParser()
+        module.add_arguments(parser)
+        filled = [str(path) if word == "FILE" else word for word in words[1:]]
+        arguments = parser.parse_args(filled)
+        arguments.root, arguments.diag = str(declared.REPOSITORY), "json"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            perform(module.run, arguments)
+        return said.getvalue().encode()
+
+    return enter
+
+
+def beside(files: Callable[[], dict[str, bytes]], read: Read) -> Read:
+    """A reader that needs the good files of other stages beside the broken one."""
+    kept: dict[str, bytes] = {}
+
+    def with_others(path: Path) -> object:
+        if not kept:
+            kept.update(files())
+        for name, data in kept.items():
+            if name != path.name:
+                (path.parent / name).write_bytes(data)
+        return read(path)
+
+    return with_others
+
+
+def stage_files() -> dict[str, bytes]:
+    from pipelink_rules.files.codec import to_json
+
+    name = seeds.ENTRY
+    return {
+        f"{name}.program.json": to_json(declared.program_of(name)).encode(),
+        f"{name}.placement.json": seeds.placements()[0],
+        f"{name}.audit.json": to_json(seeds.audit()).encode(),
+    }
+
+
+def map(path: Path) -> object:
+    return command("map", "FILE")(path.parent / f"{seeds.ENTRY}.program.json")
+
+
+def glue(path: Path) -> object:
+    from pipelink_rules.files.entered import entered
+    from pipelink_rules.steps.stages import write_glue
+
+    stem = path.parent / seeds.ENTRY
+    program, placement = f"{stem}.program.json", f"{stem}.placement.json"
+    with entered(program, placement):  # as every step of a build
+        return write_glue(program, placement, path.parent / "glue.cu")
+
+
+def map_and_glue(path: Path) -> object:
+    glue(path)
+    return map(path)
+
+
+def manifests() -> list[bytes]:
+    import tempfile
+
+    from pipelink_rules.files.codec import to_json
+
+    with tempfile.TemporaryDirectory() as folder:
+        return [to_json(seeds.manifest(Path(folder))).encode()]
+
+
+def manifest(path: Path) -> object:
+    from pipelink_rules.launch import load
+
+    command("inspect", "FILE")(path)
+    (path.parent / f"{seeds.ENTRY}.cubin").write_bytes(seeds.elf())
+    kernel = load(path)
+    sizes = {name: max(low, 128) for name, low, _, _ in kernel.manifest.symbols}
+    return kernel.grid_of(sizes, 132), kernel.__doc__
+
+
+def interface(path: Path) -> object:
+    from pipelink_rules.files.codec import read_json
+
+    return read_json(path, Variant)
+
+
+def findings(path: Path) -> object:
+    from pipelink_rules.diagnostics.diagnostic import Diagnostic
+    from pipelink_rules.diagnostics.render import render_text
+    from pipelink_rules.files.codec import read_json
+
+    return render_text(read_json(path, tuple[Diagnostic, ...])).encode()
+
+
+def elf(data: bytes, folder: Path) -> object:
+    from pipelink_rules.link.elf import Elf
+
+    elf = Elf(data)
+    read = (elf.code, elf.static_shared, elf.registers, elf.stack_bytes)
+    return [part(name) for name in elf.kernels()[:50] for part in read]
+
+
+def sass(data: bytes, folder: Path) -> object:
+    from pipelink_rules.link.sass import Code, section_of
+
+    code = Code(section_of(data.decode("utf-8", "replace"), "demo"))
+    return (
+        *(len(code), code.opcodes, code.calls, code.last_calls, code.setmaxnreg, code.barriers),
+        *(code.regions, code.entry_region, code.highest_register),
+    )
+
+
+def ptx(data: bytes, folder: Path) -> object:
+    from linked import bare_variant
+
+    from pipelink_rules.compile.ptx import read_ptx
+    from pipelink_rules.compile.scan import scan
+    from pipelink_rules.compile.sources import Sources
+    from pipelink_rules.compile.weak import weak_table
+
+    text = data.decode("utf-8", "replace")
+    weak_table(text)
+    return scan(read_ptx(text), bare_variant("scale"), Sources({"scale.cu": text}), frozenset())
+
+
+def log(data: bytes, folder: Path) -> object:
+    from pipelink_rules.link.log import failure, read_log
+
+    text = data.decode("utf-8", "replace")
+    return read_log(text, "nvlink", ()), failure(text, "demo", "nvlink", ("nvlink",))
+
+
+def compiler(data: bytes, folder: Path) -> object:
+    from pipelink_rules.compile.run import Subject, diagnose
+    from pipelink_rules.toolkit.process import ToolOutput
+
+    contract = declared.contracts()["//components/gemm:wgmma_mainloop"]
+    text = data.decode("utf-8", "replace")
+    return diagnose(ToolOutput(("nvcc",), 1, text, 0.0), Subject("it", contract, "kTM = 1;"))
+
+
+def listing(data: bytes, folder: Path) -> object:
+    from pipelink_rules.compile.codegen import read_images
+
+    return read_images(data.decode("utf-8", "replace"))
+
+
+def depfile(path: Path) -> object:
+    from pipelink_rules.steps.headers import require_declared
+
+    return require_declared("//a:b", "scale.cu", path, DECLARED, ("/usr",))
+
+
+DECLARED = (
+    "kernels/scale.cu",
+    "kernels/with space.cuh",
+    "components/include/pipelink/abi.cuh",
+    "build/sm_90a/variants/scale_1/scale.contract.cuh",
+)
+
+
+def kept(path: Path) -> object:
+    from pipelink_rules.steps.remember import recall
+
+    return recall(path, "0" * 64, Variant)
+
+
+def kept_good() -> list[bytes]:
+    import hashlib
+
+    return [
+        b"0" * 64 + b" " + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
+        for body in seeds.interfaces()
+    ]

@@ -1,0 +1,77 @@
+"""Whatever the input, it is accepted or refused with a code and a place: a sample of the faults.
+
+`python benchmarks/fuzz.py` tries 20,000 inputs of each kind; what it found stays below.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fuzz_judge import judge
+from fuzz_kinds import KINDS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+EXAMPLES = 40
+SLOW = ("program", "program to place", "program to link", "placement", "spec", "declaration")
+
+# (kind, seed): each was another exception, a hang or a finding without a place once.
+FOUND = [
+    ("declaration", 11),  # a line break in a message
+    ("declaration", 169),  # half of a surrogate pair
+    ("spec", 19),  # a finding without a place
+    ("spec", 61),
+    ("program", 71),  # names that lead nowhere
+    ("program", 226),
+    ("program to place", 23),
+    ("program to place", 48),  # a size of 2**63 bytes
+    ("program to place", 204),  # a role of 2**63 registers, counted down by 8
+    ("program to link", 38),
+    ("placement", 34),
+    ("placement", 136),
+    ("manifest", 7),  # a null character in the name of the cubin
+    ("manifest", 61),  # an expression over a size that is not there
+    ("manifest", 98),
+    ("manifest", 104),
+    ("sidecar", 8),  # not UTF-8
+    ("cubin", 41),  # a section that begins at 2**63
+    ("ptx", 0),  # a brace that is not closed
+    ("ptx", 143),
+    ("compiler log", 62),  # a file name with a null character
+    ("depfile", 3),
+]
+
+
+def survives(name: str, seed: int, folder: Path) -> None:
+    kind = KINDS[name]
+    value = kind.broken(seed)
+    verdict = judge(lambda: kind.read(value, folder), str(folder), kind.positions)
+    again = f"benchmarks/fuzz.py --kind {name!r} --show {seed}"
+    assert verdict.outcome != "fault", f"{verdict.reason}: {again}"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_good_input_is_accepted(name: str, tmp_path: Path) -> None:
+    kind = KINDS[name]
+    for value in kind.good()[:3]:
+        verdict = judge(lambda value=value: kind.read(value, tmp_path), str(tmp_path))
+        assert verdict.outcome == "accepted", (verdict.reason, verdict.codes)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_broken_input(name: str, tmp_path: Path) -> None:
+    @settings(
+        max_examples=EXAMPLES // (1 + (name in SLOW)),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.integers(0, 2**32))
+    def each(seed: int) -> None:
+        survives(name, seed, tmp_path)
+
+    each()
+
+
+@pytest.mark.parametrize(("name", "seed"), FOUND)
+def test_what_was_found(name: str, seed: int, tmp_path: Path) -> None:
+    survives(name, seed, tmp_path)
