@@ -16,6 +16,23 @@ _PLACE = re.compile(
 )
 _TENSOR_MEMORY = re.compile(r"tcgen05\.(alloc|dealloc|relinquish_alloc_permit)")
 
+# What reaches beyond the CTA.  A bulk copy names shared::cluster also within its own CTA.
+_BEYOND = re.compile(
+    r"(?P<launch>griddepcontrol\b)"
+    r"|(?P<work>clusterlaunchcontrol\b)"
+    r"|(?P<multicast>\S*\.multicast::cluster\b)"
+    r"|(?P<pair>\S*\.cta_group::2\b)"
+    r"|(?P<remote>mapa\b|getctarank\b|(st|red)\.async\b"
+    r"|(mbarrier|ld|st|atom|red)\.\S*shared::cluster\b)"
+)
+_REACHES = {
+    "launch": "orders kernels of dependent launches",
+    "work": "asks the hardware for another work item",
+    "multicast": "copies into the shared memory of other CTAs",
+    "pair": "uses the tensor memory of two CTAs",
+    "remote": "uses the shared memory of another CTA",
+}
+
 
 def scan_function(function: Function, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
     """Every forbidden instruction of a function."""
@@ -49,6 +66,19 @@ def _instruction(
             "tensor memory",
             expected="columns given by the linker",
             found=statement.text,
+        )
+    elif kind := _beyond(statement, variant):
+        yield finding(
+            "PL0914",
+            f"`{name}` {_REACHES[kind]}",
+            variant,
+            sources.find(
+                r"griddepcontrol|clusterlaunchcontrol|multicast|cta_group::2|cluster|mapa"
+            ),
+            kind,
+            expected="ports and operations of the contract, which stay within a CTA",
+            found=statement.text,
+            helps=("leave it out: no contract can say yet who waits for it",),
         )
     elif statement.base == "exit":
         yield finding(
@@ -88,6 +118,18 @@ def _instruction(
                 "use `thread` for the place in the role, work fields for the place in the grid",
             ),
         )
+
+
+def _beyond(statement: Statement, variant: Variant) -> str:
+    """What of _REACHES the instruction does, or "".
+
+    Libraries address the barriers of their own CTA through the cluster, too: behind a raw port
+    that is no sign of another CTA.
+    """
+    found = _BEYOND.match(statement.opcode)
+    kind = found.lastgroup or "" if found else ""
+    raw = any(port.raw for port in variant.contract.ports)
+    return "" if kind == "remote" and raw else kind
 
 
 def _is_indirect(statement: Statement) -> bool:

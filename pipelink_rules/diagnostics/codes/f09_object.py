@@ -97,6 +97,13 @@ CODES: tuple[Code, ...] = (
         "compile",
     ),
     Code(
+        "PL0914",
+        "reaches-beyond-the-cta",
+        "What a component does to other CTAs or launches is in no contract: nobody waits for it.",
+        "component rules: clusters, multicast and dependent launches are not in contract schema 1",
+        "compile",
+    ),
+    Code(
         "PL0920",
         "setmaxnreg-differs",
         "The linked kernel does not move registers between warpgroups as planned: it is slower, "

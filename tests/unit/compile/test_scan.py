@@ -44,6 +44,16 @@ def codes(body: str, before: str = "", runtime: frozenset[str] = frozenset()) ->
         ("\tbarrier.cluster.arrive.aligned;", "PL0907"),
         ("\tsetmaxnreg.dec.sync.aligned.u32 40;", "PL0907"),
         ("\ttcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64;", "PL0907"),
+        ("\tgriddepcontrol.wait;", "PL0914"),
+        ("\tmapa.shared::cluster.u32 %r1, %r2, 1;", "PL0914"),
+        ("\tmbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", "PL0914"),
+        ("\tst.async.weak.shared::cluster.b32 [%r1], 1, [%r2];", "PL0914"),
+        (
+            "\tcp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+            ".multicast::cluster [%r1], [%rd1, {%r2, %r3}], [%r4], %rs1;",
+            "PL0914",
+        ),
+        ("\ttcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r2, %p1;", "PL0914"),
         ("\tmov.u32 %r1, %tid.x;", "PL0908"),
         ("\tmov.u32 %r1, %ctaid.x;", "PL0908"),
         ("\tmov.u32 %r1, %cluster_ctarank;", "PL0908"),
@@ -65,6 +75,9 @@ def test_refused(body: str, code: str) -> None:
         "\tbarrier.cta.sync.aligned %r1, %r2;",  # an id from the relocations
         "\tbarrier.cta.red.popc.aligned.u32 %r1, %r2, 128, %p1;",
         "\tmov.u32 %r1, %laneid;",
+        "\tcp.async.bulk.shared::cluster.global [%r1], [%rd1], %r2, [%r3];",
+        "\tmbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], %r2;",
+        "\tfence.mbarrier_init.release.cluster;",
         "\tmov.u64 %rd1, %clock64;",
         "\t.local .align 8 .b8 __local_depot0[8];",  # judged after linking
         "\ttcgen05.ld.sync.aligned.32x32b.x1.b32 {%r1}, [%r2];",
