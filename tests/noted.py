@@ -105,7 +105,7 @@ def _play(copy: int, work: int, items: int) -> tuple[list[Event], list[Event], l
         stage, phase = item % STAGES, item // STAGES & 1
         free = releases[item - STAGES].end if item >= STAGES else 0
         taken = max(loader + 20, free)
-        loads.append(Event("acquire", 1, stage, phase ^ 0, loader, taken))
+        loads.append(Event("acquire", 1, stage, phase, loader, taken))
         loads.append(Event("expect", 1, stage, 49152, taken + 10, taken + 20))
         loads.append(Event("copy", 1, stage, 0, taken + 30, taken + 40))
         loads.append(Event("copy", 1, stage, 16384, taken + 50, taken + 60))
@@ -116,3 +116,35 @@ def _play(copy: int, work: int, items: int) -> tuple[list[Event], list[Event], l
         releases.append(Event("release", 2, stage, phase, reader, reader + 10))
         reader += 20
     return loads, waits, releases
+
+
+def example_trace() -> Recording:
+    """docs/examples/gemm.trace.json: copies arrive in time, the multiplication takes long."""
+    return replace(played(copy=500, work=1000, start=1000), device="a pipeline played in tests")
+
+
+def example_hang() -> Recording:
+    """docs/examples/gemm.record.json: eight warps release, the ring waits for nine arrivals."""
+    rows = []
+    for cta in range(2):
+        loads, waits, releases = _play(500, 1000, STAGES + 1)
+        loads = [e for e in loads if e.end < releases[0].end] + [loads[4 * STAGES]]
+        line = [w for pair in zip(waits, [None, *releases], strict=False) for w in pair if w]
+        line.append(Event("wait", 2, 1, 1, 0, 0))
+        rows.append(row(cta, 0, [_untimed(e) for e in loads]))
+        rows += [row(cta, warp, [_untimed(e) for e in line]) for warp in range(4, 12)]
+    problem = (
+        "PL1416: gemm hangs: load.load.ab waits in `acquire` (stage 0, phase 1)\n"
+        "  expected: 9 arrivals on empty of `load.ab`, one of 4 stages\n"
+        "  found:    mbarrier state 0x0000000000000000 after 3906251 thousand cycles, in block 0,"
+        " thread 0\n"
+        "  note: the context is lost; start the process anew\n"
+        "  help: look at the other end: does mma.mma.ab release every item?"
+    )
+    return blank(
+        runtime="record", rows=tuple(rows), problem=problem, device="a pipeline played in tests"
+    )
+
+
+def _untimed(event: Event) -> Event:
+    return event._replace(begin=0, end=0)

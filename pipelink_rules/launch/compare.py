@@ -11,6 +11,8 @@ from pipelink_rules.launch.expected import Expected, expected_of, items_of, know
 from pipelink_rules.model.image import Site
 from pipelink_rules.model.recording import Event, Recording, WarpRow
 
+NOTHING = "nothing"
+
 
 class Difference(NamedTuple):
     """Where the warps of a role leave their contract; equal ones are counted, not repeated."""
@@ -32,6 +34,15 @@ class RoleResult:
     operations: int
     differences: dict[Difference, list[tuple[int, int]]]  # -> (CTA, warp) of each
     skipped: str = ""  # why nothing was compared
+
+    def counts(self, failed: bool) -> tuple[int, int]:
+        """Warps that a failed launch stopped on their way, and warps that did something else."""
+        stuck = [failed and difference.found == NOTHING for difference in self.differences]
+        sizes = [len(places) for places in self.differences.values()]
+        return (
+            sum(size for size, still in zip(sizes, stuck, strict=True) if still),
+            sum(size for size, still in zip(sizes, stuck, strict=True) if not still),
+        )
 
 
 def compare(recording: Recording) -> tuple[RoleResult, ...]:
@@ -77,7 +88,7 @@ def _difference(
     last = _event(events[position - 1], sites) if position else "its start"
     if len(events) < len(wanted):
         want = wanted[position]
-        return Difference(role, position, want.item, _want(want, sites), "nothing", last)
+        return Difference(role, position, want.item, _want(want, sites), NOTHING, last)
     return Difference(role, position, -1, "its end", _event(events[position], sites), last)
 
 
@@ -146,9 +157,11 @@ def report(recording: Recording, results: Sequence[RoleResult]) -> str:
     width = max([len(result.role) for result in results] or [0])
     for result in results:
         verdict = f"not compared: {result.skipped}" if result.skipped else "as in the contract"
-        if result.differences:
-            count = sum(map(len, result.differences.values()))
-            verdict = f"{count} warps differ from the contract"
+        stuck, differ = result.counts(bool(recording.problem))
+        if differ:
+            verdict = f"{differ} warps differ from the contract"
+        elif stuck:
+            verdict = f"as in the contract until {stuck} warps stand still"
         lines.append(
             f"{result.role:<{width}}  {result.warps:6} warps  {result.operations:9} operations  "
             + verdict
@@ -163,12 +176,14 @@ def _details(result: RoleResult, stuck: bool) -> Iterator[str]:
         cta, warp = places[0]
         others = f" and {len(places) - 1} others" if len(places) > 1 else ""
         where = f", work item {difference.item}" if difference.item >= 0 else ""
+        who = f"{result.role}, warp {warp} of CTA {cta}{others}"
         yield ""
-        place = f"warp {warp} of CTA {cta}{others}"
-        yield f"{result.role}, {place}: operation {difference.position}{where}"
+        if stuck and difference.found == NOTHING:
+            count = f"{difference.position} operations"
+            yield f"{who}: stands in {difference.last}, after {count}{where}"
+            yield f"  next      {difference.expected}"
+            continue
+        yield f"{who}: operation {difference.position}{where}"
         yield f"  after     {difference.last}"
         yield f"  expected  {difference.expected}"
-        if difference.found == "nothing" and stuck:
-            yield f"  found     nothing: it stands in {difference.last}"
-        else:
-            yield f"  found     {difference.found}"
+        yield f"  found     {difference.found}"

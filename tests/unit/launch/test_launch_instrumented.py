@@ -139,7 +139,8 @@ def test_a_hang_gives_a_recording(tmp_path: Path) -> None:
     results = compare(recording)
     text = report(recording, results)
     assert "The launch failed:" in text
-    assert "found     nothing: it stands in `acquire ab`, stage 1, phase 0" in text
+    assert "and 5 others: stands in `acquire ab`, stage 1, phase 0, after 5 operations" in text
+    assert "as in the contract until 6 warps stand still" in text
     assert [result.role for result in results if result.differences] == ["load"]
 
 

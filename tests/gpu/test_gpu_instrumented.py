@@ -1,0 +1,74 @@
+"""Instrumented runtimes on a GPU: docs/instrumented.md, on small shapes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from built import ROOT, built
+from numbers_bf16 import upload
+
+from pipelink_rules.launch import load
+from pipelink_rules.launch.compare import agrees, compare, report
+from pipelink_rules.launch.driver import Device, Driver
+from pipelink_rules.launch.scratch import DeviceArray
+from pipelink_rules.report.waits import role_times, waits_text
+
+pytestmark = pytest.mark.gpu
+M, N, K = 512, 1024, 1024
+
+
+def linked(runtime: str, folder: Path) -> Path:
+    """gemm with another runtime: linked before, or now where there is a toolkit."""
+    manifest = built("gemm")
+    from pipelink_rules.cli import main
+
+    found = ROOT / "build" / runtime / "gemm" / "gemm.manifest.json"
+    if found.is_file():
+        return found
+    if main(["link", str(manifest.parent), "-o", str(folder), "--runtime", runtime]):
+        pytest.skip(f"no toolkit here to link the {runtime} runtime with")
+    return folder / "gemm.manifest.json"
+
+
+@pytest.fixture(scope="module")
+def arrays(driver: Driver, hopper: Device) -> dict[str, Any]:
+    random = np.random.default_rng(3)
+    a, _ = upload(driver, random.standard_normal((M, K)))
+    b, _ = upload(driver, random.standard_normal((N, K)) / K**0.5)
+    return {"a": a, "b": b, "out": DeviceArray(driver, (M, N), "bf16")}
+
+
+def test_a_trace_says_who_waits(arrays: dict[str, Any], tmp_path: Path) -> None:
+    kernel = load(linked("trace", tmp_path))
+    recording = kernel.trace(**arrays, ctas=2)
+    assert {row.cta for row in recording.rows} == {0, 1}
+    assert {role.name for role in role_times(recording)} == {"load", "mma+store"}
+    for row in recording.rows:
+        assert row.operations == len(row.decoded()) > K // 64
+        assert all(0 < event.cycles < 10**7 for event in row.decoded())
+    assert "bound" in waits_text(recording) or "busy" in waits_text(recording)
+
+
+def test_a_recording_is_what_the_contracts_say(arrays: dict[str, Any], tmp_path: Path) -> None:
+    kernel = load(linked("record", tmp_path))
+    recording = kernel.record(**arrays)
+    results = compare(recording)
+    assert agrees(results), report(recording, results)
+    assert not recording.problem and len(recording.rows) == 9 * recording.grid
+
+
+def test_jitter_changes_no_bit(arrays: dict[str, Any], tmp_path: Path) -> None:
+    release, late = load(built("gemm")), load(linked("jitter", tmp_path))
+    out = arrays["out"]
+    release(**arrays)
+    release.synchronize()
+    wanted = out.read()
+    for seed in range(10):
+        late.seed(seed, cycles=1 << 4 + seed)
+        out.poison()
+        late(**arrays)
+        late.synchronize()
+        assert out.read() == wanted, f"seed {seed}"
