@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 from pipelink_rules.cli.inputs import existing, megakernel_in, stem_of
 from pipelink_rules.cli.show import read_json
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source import Span
+from pipelink_rules.report.forced import forced_lines
 
 if TYPE_CHECKING:
     from pipelink_rules.toolkit.toolkit import Toolkit
@@ -87,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
         str(out / f"{name}.html"),
     )
     sys.stdout.write(f"{name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
+    forced = read_json(out / f"{name}.manifest.json", Manifest).forced
+    sys.stdout.writelines(f"{line}\n" for line in forced_lines(forced))
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipelink_rules.cli.inputs import megakernel_in
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.report.forced import forced_lines
 
 if TYPE_CHECKING:
     from pipelink_rules.model.image import Manifest
@@ -51,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     kernel.synchronize()
     device = driver.device(int(driver.call("cuCtxGetDevice")))
     print(f"{manifest.name} ({manifest.target}) on {device.name}")
+    for line in forced_lines(manifest.forced, "  "):
+        print(line)
     print(f"  grid {kernel.grid_of(sizes, device.sms)} of {manifest.threads} threads")
     for tensor in manifest.tensors:
         array, note = arrays[tensor.name], ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from manifests import GEMM, saved
 from pipelink_rules.cli import main
 from pipelink_rules.cli.run import values_of
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.model.image import Forced
 
 
 class MemoryDriver(FakeDriver):
@@ -61,6 +63,19 @@ def test_run(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> No
     assert "out: bf16 [20, 16], out; 320 elements not written" in text
     assert "3 launches: median 12.5 us, best 12.5 us" in text
     assert len(driver.launched) == 4 and not driver.__dict__["memory"]
+
+
+def test_a_forced_link_says_so(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = MemoryDriver(parameters=8)
+    monkeypatch.setattr("pipelink_rules.launch.driver.cuda_driver", lambda: driver)
+    forced = (Forced("PL0921", "`gemm_bias` has a stack", "outside of the loop only"),)
+    manifest = dataclasses.replace(GEMM, forced=forced)
+    words = ["M=20", "N=16", "K=8", "--times", "0"]
+    assert main(["run", str(saved(tmp_path, manifest)), *words]) == 0
+    text = capsys.readouterr().out
+    assert "PL0921 forced" in text and "because: outside of the loop only" in text
 
 
 def test_without_a_gpu(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
