@@ -76,6 +76,11 @@ def listing_argv(toolkit: Toolkit, unit: Unit, out: str, *, show_inline: bool = 
     return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *show, unit.source, "-o", out]
 
 
+def shadow_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
+    """PTX alone, as `object_argv` keeps it."""
+    return [*_ptx(toolkit, unit), unit.source, "-o", out]
+
+
 def _ptx(toolkit: Toolkit, unit: Unit) -> list[str]:
     arch = number(unit.arch)
     return [*_common(toolkit, unit), "-ptx", "-gencode", f"arch=compute_{arch},code=compute_{arch}"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelink_rules.compile.codegen import codegen_of
+from pipelink_rules.compile.execute.audit import audit_roles
 from pipelink_rules.compile.nvcc import Unit, fatbin_argv
 from pipelink_rules.compile.object import (
     CompiledUnit,
@@ -154,8 +155,8 @@ def compile_code(
     subject = Subject(f"component `{stem}`", contract, header)
     with work_folder(folder) as work:
         compiled = compile_unit(unit, toolkit, work, subject, inspect)
-        _refuse(compiled, variant, [*sources, *headers], unit.includes)
-        record = _record(compiled, toolkit, stem)
+        unaudited = _refuse(compiled, variant, [*sources, *headers], unit.includes, strict)
+        record = _record(compiled, toolkit, stem, unaudited)
         os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
         os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
         write_json(folder / f"{stem}.object.json", record)
@@ -217,7 +218,9 @@ def _refuse(
     variant: Variant,
     files: Sequence[str | Path],
     includes: Sequence[str],
-) -> None:
+    strict: bool,
+) -> tuple[Diagnostic, ...]:
+    """Raises what the code breaks; returns what could not be audited."""
     texts: dict[str, str] = {}
     for file in files:
         path = Path(file)
@@ -227,6 +230,10 @@ def _refuse(
     findings = scan(module, variant, Sources(texts), runtime_operations(includes))
     if findings:
         raise PipelinkError(findings)
+    audited = audit_roles(module, variant, strict=strict)
+    if any(item.severity == "error" for item in audited):
+        raise PipelinkError(audited)
+    return tuple(audited)
 
 
 def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
@@ -268,7 +275,10 @@ def keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem:
         raise PipelinkError(findings)
 
 
-def _record(compiled: CompiledUnit, toolkit: Toolkit, stem: str) -> ObjectRecord:
+def _record(
+    compiled: CompiledUnit, toolkit: Toolkit, stem: str, unaudited: Iterable[Diagnostic]
+) -> ObjectRecord:
+    verdicts = [f"warning[{item.code}]: {item.message}: {item.found}" for item in unaudited]
     objects = dict(digests((compiled.fatbin, compiled.ptx)))
     return ObjectRecord(
         toolkit=toolkit.version,
@@ -280,5 +290,5 @@ def _record(compiled: CompiledUnit, toolkit: Toolkit, stem: str) -> ObjectRecord
         ),
         weak=compiled.weak,
         codegen=codegen_of(compiled.fatbin, toolkit),
-        warnings=compiled.warnings,
+        warnings="\n".join(filter(None, [compiled.warnings, *verdicts])),
     )

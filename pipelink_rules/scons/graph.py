@@ -124,6 +124,7 @@ class Graph:
             arch=arch,
             out_dir=f"{BUILD}/{files.folder}",
             declared=tuple(str(node) for node in headers.nodes),
+            strict=self.session.options.strict,
         )
         header = self._header(files, variant, request)
         headers = joined(headers, Headers(nodes=(header,)))
@@ -133,6 +134,7 @@ class Graph:
 
         asked = [variant.code, arch, *request.copts, ""]
         asked += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
+        asked += ["strict"] if request.strict else []
         step = Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
         targets = [files.fatbin, files.shadow, files.record]
         sources = [*rule.srcs, *rule.hdrs, header]

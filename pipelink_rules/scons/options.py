@@ -31,6 +31,7 @@ HELP: dict[str, tuple[str, str]] = {
         "text|json|sarif",
         "also write all findings to build/findings.json or .sarif (default: text only)",
     ),
+    "strict": ("0|1", "warnings and unaudited roles are errors (default: 0)"),
     "wait": ("0|1", "wait for another build of this directory (default: 1)"),
 }
 
@@ -46,6 +47,7 @@ class Options:
     cache: str | None = ""  # "" = the build directory's own; None = no cache
     wait: bool = True
     diag: str = "text"
+    strict: bool = False
 
 
 def read_options(arguments: Mapping[str, str]) -> Options:
@@ -88,6 +90,7 @@ def read_options(arguments: Mapping[str, str]) -> Options:
         cache=None if cache.lower() in _NO else cache,
         wait=flag("wait", True),
         diag=choice("diag", ("text", "json", "sarif"), "text"),
+        strict=flag("strict", False),
     )
     if findings:
         raise PipelinkError(findings)

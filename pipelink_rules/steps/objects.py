@@ -30,6 +30,7 @@ class CompileRequest:
     arch: str
     out_dir: str
     declared: tuple[str, ...]  # headers of the component and of what it depends on
+    strict: bool = False  # warnings are errors, and what cannot be audited
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterabl
         request.out_dir,
         (*request.sources, *request.declared),
         inspect=_inspect(request.label, request.declared, inputs, toolkit, request.out_dir),
+        strict=request.strict,
     ).warnings
 
 
@@ -155,6 +157,7 @@ def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
     digest = digest_of(variant, variant.flags)
     if digest != variant.digest:
         raise _does_not_belong(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
+    _audit(variant, Path(sidecar).with_name(f"{stem}.shadow.ptx"))
     for suffix in _FINISHED[1:]:
         name = f"{stem}{suffix}"
         write_bytes(Path(out_dir, name), Path(sidecar).with_name(name).read_bytes())
@@ -167,6 +170,16 @@ def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
         codegen=build.codegen,
     )
     write_json(Path(out_dir, f"{stem}.object.json"), record)
+
+
+def _audit(variant: Variant, shadow: Path) -> None:
+    """Finished objects keep their contracts like compiled ones."""
+    from pipelink_rules.compile.execute.audit import audit_roles
+    from pipelink_rules.compile.ptx import read_ptx
+
+    found = audit_roles(read_ptx(shadow.read_text(encoding="utf-8")), variant)
+    if any(item.severity == "error" for item in found):
+        raise PipelinkError(found)
 
 
 def _does_not_belong(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:

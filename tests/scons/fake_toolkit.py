@@ -24,6 +24,7 @@ def make_toolkit(root: Path) -> Path:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("#pragma once\n" if name.endswith(".h") else "fake\n")
+    (root / "roles.ptx").write_text(_TOOL.with_name("roles.ptx").read_text())
     for name in ("nvcc", "nvlink", "ptxas", "cuobjdump", "nvdisasm"):
         path = root / "bin" / name
         path.write_text(text)

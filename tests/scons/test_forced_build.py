@@ -11,6 +11,7 @@ REASON = "the reader of the stage is known to be slow"
 
 def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
     built.edit("kernels/store.contract.yaml", "await store 0, release y lag 0", "release y lag 0")
+    built.append("kernels/store.cu", "// fake: noawait\n")
     run = built.run("megakernels/scaled")
     assert run.status == 2 and "error[PL0505]" in run.text
     built.edit(

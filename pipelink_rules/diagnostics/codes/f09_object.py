@@ -104,6 +104,42 @@ CODES: tuple[Code, ...] = (
         "compile",
     ),
     Code(
+        "PL0915",
+        "other-target",
+        "An operation of a role reaches another ring, tensor or tile than its contract says.",
+        "the code, run for one warp, does what the body says (docs/adr/0008)",
+        "compile",
+    ),
+    Code(
+        "PL0916",
+        "other-item",
+        "A role works on another item than its contract says: a cursor that was not moved, or "
+        "another lag.",
+        "the k-th acquire or wait of a ring is for its k-th item",
+        "compile",
+    ),
+    Code(
+        "PL0917",
+        "other-bytes",
+        "A role announces or copies another number of bytes than its contract says.",
+        "PTX ISA, mbarrier: a phase completes when the bytes announced have arrived",
+        "compile",
+    ),
+    Code(
+        "PL0918",
+        "other-await",
+        "A role leaves more or fewer groups pending than its contract says.",
+        "PTX ISA, wgmma.wait_group and cp.async.bulk.wait_group: at most N groups are pending",
+        "compile",
+    ),
+    Code(
+        "PL0919",
+        "no-wgmma-fence",
+        "A wgmma that no wgmma.fence precedes may read registers before they are written.",
+        "PTX ISA, wgmma.fence: before the first wgmma.mma_async, and after registers were touched",
+        "compile",
+    ),
+    Code(
         "PL0920",
         "setmaxnreg-differs",
         "The linked kernel does not move registers between warpgroups as planned: it is slower, "
@@ -167,5 +203,40 @@ CODES: tuple[Code, ...] = (
         "A call between wgmma and its wait saves registers that the tensor cores still write.",
         "PTX ISA, wgmma.mma_async: accessing the accumulator before wgmma.wait_group is undefined",
         "link",
+    ),
+    Code(
+        "PL0930",
+        "access-not-shown",
+        "A role touches data that its contract does not show, or at a time when it must not.",
+        "every generic access lies between the operations that the body has it between",
+        "compile",
+    ),
+    Code(
+        "PL0931",
+        "access-never-made",
+        "A contract shows an access that no warp of the role ever makes.",
+        "the check orders what the body shows; what is not there misleads it",
+        "compile",
+    ),
+    Code(
+        "PL0932",
+        "unaudited",
+        "What a role does depends on data, or is done in a way that nobody can follow.",
+        "the code, run for one warp with unknown data, must do the same whatever the data are",
+        "compile",
+    ),
+    Code(
+        "PL0933",
+        "arrivals-differ",
+        "A role arrives on a ring more or less often per item than its contract says.",
+        "device ABI: each warp that calls expect, commit or release arrives once",
+        "compile",
+    ),
+    Code(
+        "PL0934",
+        "operations-differ",
+        "A role does other operations than its contract says, more, fewer or in another order.",
+        "the code, run for one warp, does what the body says (docs/adr/0008)",
+        "compile",
     ),
 )

@@ -83,11 +83,11 @@ DYNAMIC_INDEX = """float v[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i) v[i] = port.acc[i];
   port.acc[0] = v[work.n & 63] + v[(work.n >> 8) & 63];"""
-# Volatile loads keep their order, and the first is needed last: all are alive at once.
+# Volatile reads of the clock keep their order, and the first is needed last: all are alive at once.
 MANY_VALUES = """float v[320];
 #pragma unroll
   for (int i = 0; i < 320; ++i)
-    asm volatile("ld.volatile.shared.f32 %0, [%1];" : "=f"(v[i]) : "r"(work.n + 4 * i));
+    asm volatile("{.reg .u32 t; mov.u32 t, %%clock; mov.b32 %0, t;}" : "=f"(v[i]));
 #pragma unroll
   for (int i = 0; i < 320; ++i) port.acc[i % 64] = port.acc[i % 64] * v[319 - i] + 1.0f;"""
 

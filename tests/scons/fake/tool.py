@@ -7,6 +7,7 @@ defines, the kernels it has.  Comments in a source steer the tools:
     // fake: registers=64     registers that the entries of this source need
     // fake: sleep=3          the compiler takes that many seconds
     // fake: edits=FILE       the compiler's user saves FILE while it runs
+    // fake: noawait          its store waits for nothing
     // fake: nodepfile        the compiler is a wrapper that drops -MMD
 """
 
@@ -102,6 +103,18 @@ class Preprocessor:
         sys.exit(f"{by}:{line}:1: fatal error: {name}: No such file or directory\n")
 
 
+def role_ptx(name: str, text: str) -> str:
+    """The code of an entry: that of its role, with the parameters of its header."""
+    templates = dict(re.findall(r"^// role (\w+)\n([^/]*)", (ROOT / "roles.ptx").read_text(), re.M))
+    elements = re.search(r"constexpr int kD = (\d+);", text)
+    empty = ".visible .func @name@ ()\n{\nret;\n}\n"
+    code = templates.get(name.split("_")[-2], empty)
+    if "// fake: noawait" in text:
+        code = re.sub(r"\{[^{}]*pl_store_wait[^{}]*\}\n", "", code)
+    row = 2 * int(elements[1]) if elements else 0
+    return code.replace("@name@", name).replace("@bytes@", str(row))
+
+
 def nvcc() -> None:
     if "--version" in ARGV:
         return print(VERSION)
@@ -124,7 +137,7 @@ def nvcc() -> None:
     kernels = re.findall(r"__global__[^;{]*?\b(\w+)\s*\(\s*(?!\d)", own)
     stem = Path(source).stem
     registers = int(steer.get("registers", 24))
-    ptx = "".join(f".visible .func {name} ()\n{{\nret;\n}}\n" for name in entries)
+    ptx = "".join(role_ptx(name, text) for name in entries)
     if "-ptx" in ARGV:
         Path(option("-o")).write_text(f".version 9.0\n.target sm_90a\n{ptx}")
         return None

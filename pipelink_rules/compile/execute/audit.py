@@ -1,0 +1,202 @@
+"""Does a role do what its contract says?  Runs it and compares; findings PL0915..PL0934."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pipelink_rules.compile.execute.compare import Difference, Turns, accesses, first_event, missing
+from pipelink_rules.compile.execute.expand import Expansion, Promise
+from pipelink_rules.compile.execute.machine import Machine
+from pipelink_rules.compile.execute.scenario import Scenario, scenario_of
+from pipelink_rules.compile.execute.state import PORTS, RELOCATIONS, WORK, UnauditedError
+from pipelink_rules.compile.execute.trace import Trace
+from pipelink_rules.compile.ptx import Module
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.model.contract import Role
+from pipelink_rules.model.variant import Variant
+
+_SHOWN = 3  # events before the difference that a finding quotes
+
+
+@dataclass(frozen=True)
+class Found:
+    """A difference, in which work item, by which warp."""
+
+    difference: Difference
+    item: dict[str, int]
+    warp: int
+    trace: Trace
+
+
+def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> list[Diagnostic]:
+    """One finding per role at most: the first difference; a warning where nobody can say.
+
+    strict: what cannot be audited is an error.
+    """
+    findings = []
+    for role in variant.contract.roles:
+        if role.schedule or module.function(variant.symbol(role.name)) is None:
+            continue
+        found = _audit(module, variant, role)
+        if found is not None:
+            softer = found.code == "PL0932" and not strict
+            findings.append(replace(found, severity="warning") if softer else found)
+    return findings
+
+
+def _audit(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    try:
+        found = _compare(module, variant, role)
+    except UnauditedError as why:
+        return _finding(
+            variant,
+            role,
+            Difference(
+                "PL0932",
+                "cannot be audited",
+                None,
+                role.name,
+                "operations that do not depend on data",
+                str(why),
+            ),
+        )
+    return found
+
+
+def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    scenario = scenario_of(variant.contract, role)
+    warps = evaluate(role.warps, {})
+    expansion = Expansion(scenario)
+    promises = [expansion.work_item(item) for item in scenario.items]
+    done: set[tuple[str, str]] = set()
+    first = Machine(module, scenario.names, scenario.state())
+    for warp in range(warps):
+        items = len(scenario.items) if warp == 0 else min(len(scenario.items), 3)
+        machine = first if warp == 0 else _machine(first, scenario, 32 * warp)
+        for found in _run(machine, variant, role, scenario, promises[:items], warp):
+            return _finding(variant, role, found.difference, found)
+        done |= machine.performed
+        if warp in (0, warps - 1):
+            other = _machine(machine, scenario, 32 * warp + 31, alike=True)
+            for found in _run(other, variant, role, scenario, promises[: min(items, 3)], warp):
+                return _finding(variant, role, _part_of_a_warp(found.difference), found)
+            done |= other.performed
+    for op in missing(done, promises, variant.contract):
+        what = f"does not `{op.verb} {op.target}`"
+        difference = Difference(
+            "PL0931", what, op, op.target, f"{op.verb} {op.target}", "no such access by any warp"
+        )
+        return _finding(variant, role, difference)
+    return _arrivals(variant, role, warps, scenario)
+
+
+def _machine(first: Machine, scenario: Scenario, thread: int, *, alike: bool = False) -> Machine:
+    """Another thread; one of the same warp knows what its lane 0 gave."""
+    shuffles = first.shuffles if alike else []
+    return Machine(
+        first.module,
+        scenario.names,
+        scenario.state(),
+        thread % 32,
+        shuffles,
+        first.codes,
+        thread,
+    )
+
+
+def _run(
+    machine: Machine,
+    variant: Variant,
+    role: Role,
+    scenario: Scenario,
+    promises: list[Promise],
+    warp: int,
+) -> Iterator[Found]:
+    turns = Turns(variant.contract)
+    for item, promise in zip(scenario.items, promises, strict=False):
+        scenario.give(machine.state, item)
+        machine.state.trace = Trace()
+        arguments = [RELOCATIONS, PORTS, WORK, machine.thread]
+        machine.run(variant.symbol(role.name), arguments)
+        trace = machine.state.trace
+        difference = first_event(promise, trace)
+        if difference is not None:
+            yield Found(difference, item, warp, trace)
+            return
+        for difference in accesses(promise, trace, variant.contract):
+            yield Found(difference, item, warp, trace)
+            return
+        difference = turns.check(trace)
+        if difference is not None:
+            yield Found(difference, item, warp, trace)
+            return
+        for found in trace.accesses:
+            machine.performed |= {(access.kind, access.target) for access in found}
+
+
+def _part_of_a_warp(difference: Difference) -> Difference:
+    return replace(difference, message=f"does not act as whole warps: lane 31 {difference.message}")
+
+
+def _arrivals(variant: Variant, role: Role, warps: int, scenario: Scenario) -> Diagnostic | None:
+    """Every warp of the role arrives once per item: the runtime elects one lane of each."""
+    for ring in scenario.names.rings.values():
+        port = variant.contract.port(ring.name)
+        promised = evaluate(port.arrivals, {})
+        if promised != warps and not port.raw:
+            difference = Difference(
+                "PL0933",
+                f"does not arrive {promised} times per item on `{port.name}`",
+                None,
+                port.name,
+                f"arrivals: {promised}",
+                f"arrivals: {warps}, one of each warp",
+            )
+            return _finding(variant, role, difference)
+    return None
+
+
+def _finding(
+    variant: Variant, role: Role, difference: Difference, found: Found | None = None
+) -> Diagnostic:
+    contract = variant.contract
+    port = {item.name: item for item in contract.ports}.get(difference.target)
+    span = difference.op.span if difference.op else None
+    if span is None and port is not None and difference.code == "PL0933":
+        span = port.where("arrivals") if hasattr(port, "where") else port.span
+    span = span or role.where("body") or contract.span
+    trace: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    if found is not None:
+        events = found.trace.events
+        start = max(0, difference.position - _SHOWN)
+        trace = tuple(str(event) for event in events[start : difference.position + 1])
+        fields = ", ".join(f"{name}={value}" for name, value in found.item.items())
+        notes = (f"run as warp {found.warp} with {fields or 'a work item without fields'}",)
+    return Diagnostic(
+        difference.code,
+        f"role `{role.name}` of `{contract.component}` {difference.message}",
+        (Label(span, f"role `{role.name}`" if difference.op is None else "says so"),)
+        if span
+        else (),
+        expected=difference.expected,
+        found=difference.found,
+        notes=notes,
+        trace=trace,
+        helps=_HELP.get(
+            difference.code, ("make the body and the source say the same, in the same order",)
+        ),
+        subject=f"{contract.component}.{role.name}",
+    )
+
+
+_HELP = {
+    "PL0919": ("call pipelink::wgmma_fence() before the first wgmma after a wait",),
+    "PL0932": (
+        "let branches around operations depend on the work item and the thread only",
+        "use the runtime's operations: what the component issues itself nobody can follow",
+    ),
+    "PL0933": ("arrivals: the warps of the role, each arrives once per item",),
+}

@@ -1,0 +1,148 @@
+"""What does a contract say a role does?  Its body for known work fields, as a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pipelink_rules.compile.execute.scenario import Scenario
+from pipelink_rules.compile.execute.trace import Event
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.item import member_bytes
+from pipelink_rules.model.contract import Op, Port, Repeat
+from pipelink_rules.model.source import Expr
+
+
+@dataclass(frozen=True)
+class Clause:
+    """An access that the contract allows, and between which events."""
+
+    op: Op
+    stage: int  # of a ring; -1 otherwise
+    first: int  # number of events that must have happened
+    last: int  # number of events that may have happened
+
+
+@dataclass
+class Promise:
+    """What the contract says of one work item."""
+
+    events: list[Event] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)  # the operation of each event
+    clauses: list[Clause] = field(default_factory=list)
+
+
+@dataclass
+class Expansion:
+    """Counts items from work item to work item."""
+
+    scenario: Scenario
+    current: dict[str, int] = field(default_factory=dict)  # ring -> current item
+    released: dict[str, set[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.current = {name: start - 1 for name, start in self.scenario.starts.items()}
+        self.released = {
+            name: set(range(-16, start)) for name, start in self.scenario.starts.items()
+        }
+
+    def work_item(self, fields: dict[str, int]) -> Promise:
+        """The operations for one work item."""
+        promise, accesses = Promise(), []
+        environment = {**self.scenario.symbols, **fields}
+        for op in _flat(self.scenario.role.body, environment):
+            event = self._event(op, environment)
+            if event is not None:
+                promise.events.append(event)
+                promise.ops.append(op)
+            elif op.verb in ("read", "write"):
+                accesses.append((op, self._stage(op.target), len(promise.events)))
+        for op, stage, position in accesses:
+            first, last = _window(op, promise.events, position)
+            promise.clauses.append(Clause(op, stage, first, last))
+        return promise
+
+    def _event(self, op: Op, environment: dict[str, int]) -> Event | None:
+        name, contract = op.target, self.scenario.names.contract
+        if op.verb in ("acquire", "wait"):
+            self.current[name] += 1
+            return Event(op.verb, name, self._item(name))
+        if op.verb == "expect":
+            announced = contract.port(name).tx_bytes or Expr("0")
+            return Event("expect", name, self._item(name), evaluate(announced, environment))
+        if op.verb == "copy":
+            size = _copied(contract.port(name), contract.port(op.source), op.member, environment)
+            return Event("copy", name, self._item(name), size, op.source, op.member)
+        if op.verb == "commit":
+            return Event("commit", name, self._item(name))
+        if op.verb == "mma":
+            return Event("mma", name, self._stage(name))
+        if op.verb == "await":
+            return Event("await", name, count=op.count)
+        if op.verb == "release":
+            return self._release(name, op.lag)
+        if op.verb == "store":
+            stage = self._stage(name)
+            return Event("store", name, stage if stage >= 0 else None, None, op.source)
+        if op.verb in ("fence", "sync", "arrive"):
+            return Event(op.verb, name)
+        return None
+
+    def _release(self, name: str, lag: int) -> Event | None:
+        """Nothing where the item was released before, or belongs to an earlier work item."""
+        item = self.current[name] - lag
+        if item in self.released[name]:
+            return None
+        self.released[name].add(item)
+        return Event("release", name, item % (2 * self._stages(name)))
+
+    def _stages(self, name: str) -> int:
+        return next(item.stages for item in self.scenario.ranges if item.name == name)
+
+    def _item(self, name: str) -> int:
+        return self.current[name] % (2 * self._stages(name))
+
+    def _stage(self, name: str) -> int:
+        return self.current[name] % self._stages(name) if name in self.current else -1
+
+
+def _flat(body: tuple[Op | Repeat, ...], environment: dict[str, int]) -> Iterator[Op]:
+    for item in body:
+        if isinstance(item, Repeat):
+            for _ in range(evaluate(item.count, environment)):
+                yield from _flat(item.body, environment)
+        else:
+            yield item
+
+
+def _copied(ring: Port, tensor: Port, member: str, environment: dict[str, int]) -> int:
+    """Bytes that one `copy` brings: the tile; announced bytes where the last may be short."""
+    if tensor.tile is None and len(ring.members) == 1 and ring.tx_bytes is not None:
+        return evaluate(ring.tx_bytes, environment)
+    return member_bytes(next(item for item in ring.members if item.name == member))
+
+
+def _window(op: Op, events: list[Event], position: int) -> tuple[int, int]:
+    """Between which events the access may happen: after its item is held, before it is given on.
+
+    A fence or barrier between two accesses is there to order them, so none moves across it.
+    """
+    first, last = 0, len(events)
+    for number in range(position - 1, -1, -1):
+        event = events[number]
+        if event.target == op.target and event.verb in ("wait", "acquire"):
+            first = number + 1
+            break
+        if event.verb in ("sync", "arrive", "fence") or (
+            event.verb == "await" and op.verb == "write"
+        ):
+            first = number + 1
+            break
+    for number in range(position, len(events)):
+        event = events[number]
+        if event.verb in ("fence", "sync", "arrive") or (
+            event.target == op.target and event.verb in ("release", "commit", "store")
+        ):
+            last = number
+            break
+    return first, last

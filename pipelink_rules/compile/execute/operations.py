@@ -1,0 +1,176 @@
+"""What does a call of the runtime, or an instruction others can see, mean to the contract?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelink_rules.compile.execute.decode import Value
+from pipelink_rules.compile.execute.state import REGION, SharedRange, State, UnauditedError
+from pipelink_rules.compile.execute.trace import Event
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.item import item_layout, member_bytes
+from pipelink_rules.model.contract import DTYPES, Contract, Port
+
+
+@dataclass(frozen=True)
+class Names:
+    """What relocations and pointers stand for."""
+
+    contract: Contract
+    rings: Mapping[int, SharedRange]  # address of stage 0 -> ring
+    barriers: Mapping[int, str]  # id -> name
+    tensors: Mapping[int, str]  # region number -> global port
+
+
+Operation = Callable[[State, Names, Sequence[Value]], None]
+
+
+def call(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
+    """Runs a runtime operation; UnauditedError for one that is not known."""
+    operation = _OPERATIONS.get(name)
+    if operation is None:
+        raise UnauditedError(f"a call of `{name}`")
+    operation(state, names, arguments)
+
+
+def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
+    """The item a cursor stands at, modulo twice the stages."""
+    stage = state.word(cursor)
+    phase = state.word(None if cursor is None else cursor + 4)
+    if stage is None or phase is None:
+        raise UnauditedError(f"a cursor of `{ring.name}` that depends on data")
+    return stage + phase * ring.stages
+
+
+def mma(state: State, names: Names, descriptors: Sequence[Value]) -> tuple[str, int]:
+    """(ring, stage) that the operands of one wgmma lie in."""
+    found = set()
+    for descriptor in descriptors:
+        address = None if descriptor is None else (descriptor & 0x3FFF) << 4
+        place = state.locate(address)
+        if place is None:
+            raise UnauditedError("a wgmma operand outside of every ring")
+        found.add((place[0].name, place[1]))
+    if len(found) != 1:
+        raise UnauditedError("wgmma operands in different items")
+    return found.pop()
+
+
+def _ring(state: State, names: Names, at: Value) -> SharedRange:
+    data = state.word(None if at is None else at + 4)
+    ring = None if data is None else names.rings.get(data)
+    if ring is None:
+        raise UnauditedError("a ring that is not a relocation of this role")
+    return ring
+
+
+def _simple(verb: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        ring = _ring(state, names, arguments[0])
+        state.emit(Event(verb, ring.name, item_of(state, ring, arguments[1])))
+
+    return operation
+
+
+def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    ring = _ring(state, names, arguments[0])
+    state.emit(Event("expect", ring.name, item_of(state, ring, arguments[1]), _known(arguments[2])))
+
+
+def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    ring, cursor = _ring(state, names, arguments[0]), arguments[1]
+    following = (item_of(state, ring, cursor) + 1) % (2 * ring.stages)
+    assert cursor is not None
+    state.store(cursor, 4, following % ring.stages)
+    state.store(cursor + 4, 4, following // ring.stages)
+
+
+def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    ring, item = _ring(state, names, arguments[0]), item_of(state, *_pair(state, names, arguments))
+    port = names.contract.port(ring.name)
+    source = _tensor(names, arguments[3])
+    bulk = len(arguments) == 5
+    size = _known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
+    offset = _known(arguments[2])
+    member = ""
+    for tile, start in item_layout(port).offsets:
+        if start <= offset:
+            member = tile
+    state.emit(Event("copy", ring.name, item, size, source, member))
+
+
+def _pair(state: State, names: Names, arguments: Sequence[Value]) -> tuple[SharedRange, Value]:
+    return _ring(state, names, arguments[0]), arguments[1]
+
+
+def box_bytes(port: Port) -> int:
+    """Bytes of one copy by the port's tensor map; of its whole tile where it has none."""
+    if port.tile is None:
+        return member_bytes(port.members[0])
+    size = DTYPES[port.members[0].dtype][0]
+    for extent in port.tile.box:
+        size *= evaluate(extent, {})
+    return size
+
+
+def _store_tile(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    _store(state, _tensor(names, arguments[0]), arguments[1], None)
+
+
+def _store_bulk(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    _store(state, _tensor(names, arguments[0]), arguments[1], _known(arguments[2]))
+
+
+def _store(state: State, tensor: str, address: Value, size: int | None) -> None:
+    place = state.locate(address)
+    if place is None:
+        raise UnauditedError("a bulk store from shared memory that no port or buffer holds")
+    held, stage = place
+    end = held.start + held.stage_bytes * (stage + 1 if held.ring else 1)
+    beyond = size if size is not None and address is not None and address + size > end else None
+    state.emit(Event("store", held.name, stage if held.ring else None, beyond, tensor))
+
+
+def _tensor(names: Names, address: Value) -> str:
+    name = None if address is None else names.tensors.get(address >> REGION)
+    if name is None:
+        raise UnauditedError("a copy whose global address is of no port")
+    return name
+
+
+def _known(value: Value) -> int:
+    if value is None:
+        raise UnauditedError("a size or count that depends on data")
+    return value
+
+
+def _barrier(verb: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        number = state.word(arguments[0])
+        name = None if number is None else names.barriers.get(number)
+        if name is None:
+            raise UnauditedError("a named barrier that is not a relocation of this role")
+        state.emit(Event(verb, name))
+
+    return operation
+
+
+_OPERATIONS: dict[str, Operation] = {
+    "pl_ring_acquire": _simple("acquire"),
+    "pl_ring_expect": _expect,
+    "pl_ring_commit": _simple("commit"),
+    "pl_ring_wait": _simple("wait"),
+    "pl_ring_release": _simple("release"),
+    "pl_ring_advance": _advance,
+    "pl_ring_copy_tile": _copy,
+    "pl_ring_copy_bulk": _copy,
+    "pl_store_tile": _store_tile,
+    "pl_store_bulk": _store_bulk,
+    "pl_store_wait": lambda state, names, arguments: state.emit(
+        Event("await", "store", count=_known(arguments[0]))
+    ),
+    "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
+    "pl_barrier_sync": _barrier("sync"),
+    "pl_barrier_arrive": _barrier("arrive"),
+}

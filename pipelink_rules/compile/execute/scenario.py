@@ -1,0 +1,189 @@
+"""With which known values is a role run?  Relocations, ports and a series of work items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipelink_rules.compile.execute.operations import Names
+from pipelink_rules.compile.execute.state import (
+    FIRST_PORT,
+    MIDDLE,
+    PORTS,
+    REGION,
+    RELOCATIONS,
+    WORK,
+    SharedRange,
+    State,
+)
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.contract.item import item_layout
+from pipelink_rules.model.contract import Contract, Op, Port, Repeat, Role, WorkField
+
+_STAGES = 4  # of every ring that may have so many
+_RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
+_BARRIERS = 0x80000000  # shared addresses of mbarriers: nobody but the runtime may touch them
+_SYMBOL = 512  # what launch-time integers are about
+_COORDINATES = (0, 256, 1 << 14)  # inside of the tensors, and outside
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A role with all that it is given."""
+
+    role: Role
+    names: Names
+    ranges: tuple[SharedRange, ...]
+    symbols: dict[str, int]
+    items: tuple[dict[str, int], ...]  # fields of one work item after the other
+    starts: dict[str, int]  # ring -> item its cursor stands at
+
+    def state(self) -> State:
+        """Memory before the first work item."""
+        regions = dict(_regions(self.names.contract, self.role.name))
+        state = State({}, self.ranges, regions)
+        _write_relocations(state, self)
+        _write_ports(state, self)
+        return state
+
+    def give(self, state: State, item: dict[str, int]) -> None:
+        """Writes the fields of a work item."""
+        work = self.names.contract.work
+        for number, field in enumerate(work.fields if work else ()):
+            state.memory[(WORK >> 2) + number] = item[field.name] & 0xFFFFFFFF
+
+
+def scenario_of(contract: Contract, role: Role) -> Scenario:
+    """The values for one role of a bound contract."""
+    rings = [port for port in contract.ports if port.role == role.name and port.space == "ring"]
+    rings.sort(key=lambda port: not _multiplied(role.body, port.name))  # descriptors hold 18 bits
+    ranges, top = [], 1024
+    for port in rings:
+        layout = item_layout(port)
+        count = max(port.stages.minimum, min(_STAGES, port.stages.maximum))
+        top = -(-top // 1024) * 1024
+        ranges.append(SharedRange(port.name, True, top, layout.stage_bytes, count))
+        top = ranges[-1].end
+    for buffer in contract.buffers:
+        if buffer.role == role.name:
+            top = -(-top // 1024) * 1024
+            ranges.append(SharedRange(buffer.name, False, top, evaluate(buffer.bytes, {}), 1))
+            top = ranges[-1].end
+    barriers = [item for item in contract.named_barriers if role.name in item.roles]
+    known = Names(
+        contract,
+        {item.start: item for item in ranges if item.ring},
+        {number + 1: item.name for number, item in enumerate(barriers)},
+        dict(_regions(contract, role.name)),
+    )
+    symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
+    stages = max((item.stages for item in ranges if item.ring), default=1)
+    starts = {item.name: number for number, item in enumerate(ranges) if item.ring}
+    items = tuple(_items(contract, role, stages))
+    return Scenario(role, known, tuple(ranges), symbols, items, starts)
+
+
+def _symbol(minimum: int, multiple: int) -> int:
+    return max(-(-_SYMBOL // multiple) * multiple, minimum)
+
+
+def _multiplied(body: tuple[Op | Repeat, ...], port: str) -> bool:
+    return any(
+        _multiplied(item.body, port)
+        if isinstance(item, Repeat)
+        else item.verb == "mma" and item.target == port
+        for item in body
+    )
+
+
+def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
+    fields = contract.work.fields if contract.work else ()
+    counted = _counted(role.body) & {field.name for field in fields}
+    series = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
+    trips = sorted(set(series)) if counted else range(2 * stages + 1)
+    for number, trip in enumerate(trips):
+        item = {
+            field.name: trip if field.name in counted else _field(field, number) for field in fields
+        }
+        limits = {field.name: evaluate(field.minimum, {}) for field in fields}
+        if all(item[name] >= limits[name] for name in counted):
+            yield item
+
+
+def _field(field: WorkField, number: int) -> int:
+    """Varies from item to item between what the contract allows."""
+    low = evaluate(field.minimum, {})
+    if field.maximum is not None:
+        return (evaluate(field.maximum, {}), low)[number % 2]
+    return max(low, _COORDINATES[number % len(_COORDINATES)])
+
+
+def _counted(body: tuple[Op | Repeat, ...]) -> frozenset[str]:
+    found: frozenset[str] = frozenset()
+    for item in body:
+        if isinstance(item, Repeat):
+            found |= names(item.count) | _counted(item.body)
+    return found
+
+
+def _regions(contract: Contract, role: str) -> Iterator[tuple[int, str]]:
+    for number, port in enumerate(contract.ports):
+        if port.role == role and port.space in ("global", "registers"):
+            yield FIRST_PORT + number, port.name
+
+
+def _write_relocations(state: State, scenario: Scenario) -> None:
+    contract, role, at = scenario.names.contract, scenario.role, RELOCATIONS >> 2
+    ranges = {item.name: item for item in scenario.ranges}
+    for number, port in enumerate(
+        p for p in contract.ports if p.role == role.name and p.space == "ring"
+    ):
+        ring, barriers = ranges[port.name], _BARRIERS + (number << 8)
+        words = [1, ring.start, barriers, barriers + 128, ring.stage_bytes, ring.stages]
+        _put(state, at, [*words, *[0] * (_RING_WORDS - len(words))])
+        at += _RING_WORDS
+    for buffer in contract.buffers:
+        if buffer.role == role.name:
+            _put(state, at, [ranges[buffer.name].start, ranges[buffer.name].stage_bytes])
+            at += 2
+    for number, name in scenario.names.barriers.items():
+        count = next(item.count for item in contract.named_barriers if item.name == name)
+        _put(state, at, [number, evaluate(count, {}), 0, 0])
+        at += _BARRIER_WORDS
+
+
+def _write_ports(state: State, scenario: Scenario) -> None:
+    """The fields of `<Role>Ports` in the order of the generated header, with its padding."""
+    contract, at = scenario.names.contract, PORTS
+    for number, port in enumerate(contract.ports):
+        if port.role != scenario.role.name or (port.space == "registers" and port.in_place):
+            continue
+        if port.space == "ring":
+            ring = next(item for item in scenario.ranges if item.name == port.name)
+            start = scenario.starts[port.name] % (2 * ring.stages)
+            _put(state, at >> 2, [start % ring.stages, start // ring.stages])
+            at += 8
+        elif port.space == "scalar":
+            at += 4
+        else:
+            at = -(-at // 8) * 8
+            address = (FIRST_PORT + number << REGION) + MIDDLE
+            _put(state, at >> 2, [address & 0xFFFFFFFF, address >> 32])
+            at += 8
+    for value in scenario.symbols.values():
+        _put(state, at >> 2, [value])
+        at += 4
+
+
+def _put(state: State, word: int, values: list[int]) -> None:
+    for number, value in enumerate(values):
+        state.memory[word + number] = value
+
+
+def global_ports(contract: Contract, role: str) -> list[Port]:
+    """Ports whose accesses are compared per work item."""
+    return [
+        port
+        for port in contract.ports
+        if port.role == role and port.space in ("global", "registers")
+    ]

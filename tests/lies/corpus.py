@@ -1,0 +1,61 @@
+"""Components that lie: shipped ones with one clause or one line of source changed.
+
+`corpus.yaml` lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+GEMM: dict[str, int | str] = {"TM": 128, "TN": 128, "TK": 64}
+ARGUMENTS: dict[str, dict[str, int | str]] = {
+    "gemm/tma_load_ab": GEMM,
+    "gemm/wgmma_mainloop": {"TM": 128, "TN": 64, "TK": 64, "WG": 2},
+    "epilogue/bias": GEMM,
+    "epilogue/gelu": GEMM,
+    "epilogue/gelu_tanh": GEMM,
+    "epilogue/relu": GEMM,
+    "epilogue/residual": GEMM,
+    "epilogue/silu_mul": GEMM,
+    "epilogue/tma_store": {**GEMM, "TN": 192},
+    "stream/bulk_load_rows": {"ROWS": 4, "D": 256},
+    "stream/bulk_store_rows": {"ROWS": 4, "D": 256},
+    "stream/rms_norm": {"ROWS": 4, "D": 256},
+    "stream/rms_norm_wide": {"ROWS": 1, "D": 2048, "WARPS": 8},
+    "stream/scaled_add": {"ROWS": 4, "D": 256},
+}
+
+
+@dataclass(frozen=True)
+class Lie:
+    """One component that breaks one clause."""
+
+    component: str  # "stream/rms_norm"
+    name: str
+    code: str
+    old: str
+    new: str
+    source: bool = False  # the source is edited, not the contract
+
+    @property
+    def label(self) -> str:
+        """`rms_norm: no fence before release (source)`."""
+        stem = self.component.partition("/")[2]
+        return f"{stem}: {self.name}" + (" (source)" if self.source else "")
+
+
+def _read() -> tuple[Lie, ...]:
+    rows = yaml.safe_load(Path(__file__).with_name("corpus.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Lie(component, row["name"], row["code"], row["old"], row["new"], kind == "source")
+        for kind, components in rows.items()
+        for component, listed in components.items()
+        for row in listed
+    )
+
+
+LIES = _read()
+SOURCES = tuple(lie for lie in LIES if lie.source)
