@@ -29,3 +29,12 @@ def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
     built.run("megakernels/scaled", "diag=sarif")  # nothing to do: the document still has it
     (log,) = json.loads((built / "build/findings.sarif").read_text())["runs"]
     assert {item["properties"]["forced"] for item in log["results"]} == {REASON}
+
+
+def test_what_cannot_be_audited_is_said_and_refused_if_strict(built: Project) -> None:
+    built.append("kernels/scale.cu", "// fake: raw\n")
+    run = built.run("megakernels/scaled")
+    assert run.status == 0 and "warning[PL0932]" in run.text
+    run = built.run("megakernels/scaled", "strict=1")
+    assert run.status == 2 and "error[PL0932]" in run.text and "mbarrier.arrive" in run.text
+    assert built.run("megakernels/scaled").status == 0

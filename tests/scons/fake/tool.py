@@ -8,6 +8,7 @@ defines, the kernels it has.  Comments in a source steer the tools:
     // fake: sleep=3          the compiler takes that many seconds
     // fake: edits=FILE       the compiler's user saves FILE while it runs
     // fake: noawait          its store waits for nothing
+    // fake: raw              it arrives on a barrier by itself
     // fake: nodepfile        the compiler is a wrapper that drops -MMD
 """
 
@@ -111,6 +112,8 @@ def role_ptx(name: str, text: str) -> str:
     code = templates.get(name.split("_")[-2], empty)
     if "// fake: noawait" in text:
         code = re.sub(r"\{[^{}]*pl_store_wait[^{}]*\}\n", "", code)
+    if "// fake: raw" in text:
+        code = code.replace("ret;", "mbarrier.arrive.shared.b64 _, [%r1];\nret;")
     row = 2 * int(elements[1]) if elements else 0
     return code.replace("@name@", name).replace("@bytes@", str(row))
 
