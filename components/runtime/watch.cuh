@@ -16,40 +16,28 @@ namespace runtime {
 
 constexpr uint32_t kMagic = 0x504c5744;  // "PLWD": the report is complete
 
-/// 0: nobody reports, 1: somebody writes the report, 2: it is complete.
-__device__ uint32_t report_state;
-
 /// Layout: magic, site, operation, stage, phase, block, thread, mbarrier low, high, kilocycles.
-__device__ __forceinline__ void write_report(volatile uint32_t* report, uint32_t site,
-                                             uint32_t operation, uint32_t stage, uint32_t phase,
-                                             uint64_t state, uint64_t waited) {
-  report[1] = site;
-  report[2] = operation;
-  report[3] = stage;
-  report[4] = phase;
-  report[5] = blockIdx.x;
-  report[6] = threadIdx.x;
-  report[7] = static_cast<uint32_t>(state);
-  report[8] = static_cast<uint32_t>(state >> 32);
-  report[9] = static_cast<uint32_t>(waited >> 10);
-  __threadfence_system();
-  report[0] = kMagic;
-  __threadfence_system();
-}
-
 __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, uint32_t stage,
                                              uint32_t phase, uint64_t state, uint64_t waited) {
   volatile uint32_t* report = reinterpret_cast<volatile uint32_t*>(pl_watchdog_report);
-  if (report != nullptr) {
-    if (atomicCAS(&report_state, 0u, 1u) == 0u) {
-      write_report(report, site, operation, stage, phase, state, waited);
-      atomicExch(&report_state, 2u);
-    }
-    // A trap ends the context for everybody: all who time out wait until the report is complete,
-    // two seconds at most.
-    volatile uint32_t* complete = &report_state;
-    for (int i = 0; i < 2000000 && *complete != 2u; ++i) __nanosleep(1000);
+  if (report != nullptr && atomicCAS_system(reinterpret_cast<uint32_t*>(pl_watchdog_report) + 10,
+                                            0u, 1u) == 0u) {
+    report[1] = site;
+    report[2] = operation;
+    report[3] = stage;
+    report[4] = phase;
+    report[5] = blockIdx.x;
+    report[6] = threadIdx.x;
+    report[7] = static_cast<uint32_t>(state);
+    report[8] = static_cast<uint32_t>(state >> 32);
+    report[9] = static_cast<uint32_t>(waited >> 10);
+    __threadfence_system();
+    report[0] = kMagic;
+    __threadfence_system();
   }
+  // A trap ends the context for everybody: all give the reporter time to finish, whose stores queue
+  // behind the others' attempts.  (A second exit would cost the callers their registers: C7512.)
+  for (int i = 0; i < 300000; ++i) __nanosleep(1000);
   __trap();
 }
 
