@@ -35,9 +35,9 @@ __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, 
     report[0] = kMagic;
     __threadfence_system();
   }
-  // A trap ends the context for everybody: all give the reporter time to finish, whose stores queue
-  // behind the others' attempts.  (A second exit would cost the callers their registers: C7512.)
-  for (int i = 0; i < 300000; ++i) __nanosleep(1000);
+  // A trap ends the context for everybody: all give the reporter time to finish (0.3 s), whose
+  // stores queue behind the others' attempts.
+  for (int i = 0; i < 1000; ++i) __nanosleep(300000);
   __trap();
 }
 
