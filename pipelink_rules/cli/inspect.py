@@ -33,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the description."""
     path = existing(arguments.file)
     name = path.name
+    if not path.is_file():
+        raise error("PL0010", f"{name} is no file", Span(str(path)), expected="a file of a build")
     if name.endswith(".contract.yaml"):
         text = "\n".join(_contract_file(path))
     elif name.endswith(".manifest.json"):

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")
 _PROPERTIES = re.compile(r"Function properties for '?([^\s']+)'?")
-_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers(?:, used (\d+) barriers)?(.*)")
-_SHARED = re.compile(r"(\d+) bytes smem")
+_STACK = re.compile(
+    r"(\d{1,9}) bytes stack frame, (\d{1,9}) bytes spill stores, (\d{1,9}) bytes spill loads"
+)
+_USED = re.compile(r"Used (\d{1,9}) registers(?:, used (\d{1,9}) barriers)?(.*)")
+_SHARED = re.compile(r"(\d{1,9}) bytes smem")
 _CODED = re.compile(r"\((C\d{4})\)\s*(.*)")
-_FLOOR = re.compile(r"register target of (\d+)")
+_FLOOR = re.compile(r"register target of (\d{1,9})")
 
 SETMAXNREG_IGNORED = frozenset({"C7504", "C7505", "C7506", "C7507", "C7508", "C7509"})
 WGMMA_SERIALISED = frozenset(f"C75{number}" for number in range(10, 21))

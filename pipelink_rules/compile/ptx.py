@@ -100,7 +100,10 @@ def without_comments(text: str) -> str:
 def read_ptx(text: str) -> Module:
     """Takes a PTX text apart."""
     body = re.sub(
-        r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", without_comments(text), flags=re.M
+        r"^[ \t]*\.(version|target|address_size|file|loc)\b.*$",
+        "",
+        without_comments(text),
+        flags=re.M,
     )
     functions: list[Function] = []
     variables: list[Variable] = []

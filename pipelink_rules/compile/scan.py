@@ -7,7 +7,7 @@ it is linked.  The probe sees what is left then.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pipelink_rules.compile.instructions import scan_function
 from pipelink_rules.compile.ptx import Function, Module
@@ -168,8 +168,9 @@ def _externals(
                 found=name,
                 helps=hint,
             )
+    calls = {item.name: _callees(item) for item in module.functions}
     for function in module.functions:
-        if function.name in _reachable(function.name, module):
+        if function.name in _reachable(function.name, calls):
             name = demangle([function.name])[function.name]
             stem = name.partition("(")[0].rpartition("::")[2]
             yield finding(
@@ -191,8 +192,7 @@ def _callees(function: Function) -> set[str]:
     return found
 
 
-def _reachable(name: str, module: Module) -> set[str]:
-    calls = {item.name: _callees(item) for item in module.functions}
+def _reachable(name: str, calls: Mapping[str, set[str]]) -> set[str]:
     seen: set[str] = set()
     todo = list(calls.get(name, ()))
     while todo:

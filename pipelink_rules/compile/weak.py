@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from shutil import which
 
 from pipelink_rules.compile.ptx import Function, Module, read_ptx
+from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.toolkit.process import run_tool
 
@@ -25,6 +26,19 @@ _DEPOT = re.compile(r"__local_depot\d+")
 def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
     """The weak symbols of an unoptimised PTX listing, sorted by name."""
     module = read_ptx(listing)
+    try:
+        return tuple(sorted(_weak(module), key=lambda symbol: symbol.name))
+    except RecursionError:
+        raise error(
+            "PL0904",
+            "the PTX of an object has functions that call each other too deeply",
+            expected="what nvcc writes",
+            helps=("build the component again",),
+            subject="ptx",
+        ) from None
+
+
+def _weak(module: Module) -> list[WeakSymbol]:
     bodies = _Bodies(module)
     found = [
         WeakSymbol(item.name, "func", bodies.digest(item.name))
@@ -36,7 +50,7 @@ def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
         for item in module.variables
         if item.linkage == "weak"
     ]
-    return tuple(sorted(found, key=lambda symbol: symbol.name))
+    return found
 
 
 class _Bodies:

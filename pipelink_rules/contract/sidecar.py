@@ -24,7 +24,7 @@ import yaml  # type: ignore[import-untyped]
 from pipelink_rules.contract.canonical import canonical_yaml
 from pipelink_rules.contract.interface import interface_of
 from pipelink_rules.contract.names import problem_with
-from pipelink_rules.contract.text import shown
+from pipelink_rules.contract.text import require_content, shown
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.codec import decode, encode
 from pipelink_rules.model.source import Span
@@ -117,6 +117,7 @@ def _digest(half: Any) -> str:
 
 def _read(path: Path, file: str) -> dict[str, Any]:
     try:
+        require_content(path)
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as problem:

@@ -62,13 +62,14 @@ def shown(path: str | Path) -> str:
     """The path as the user would type it: relative to the working directory where it is below."""
     try:
         return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
-    except (ValueError, OSError):
+    except (ValueError, OSError, RuntimeError):  # the last one: a link to itself
         return str(path)
 
 
 def read_text(path: str | Path, file: str) -> str:
     """The text of a file; PL0001 where it cannot be read, is too large or is not UTF-8."""
     try:
+        require_content(path)
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
@@ -103,6 +104,13 @@ def read_text(path: str | Path, file: str) -> str:
             helps=("save the file as UTF-8",),
             subject=file,
         ) from None
+
+
+def require_content(path: str | Path) -> None:
+    """Raises ValueError for pipes and devices, on which reading may never end."""
+    place = Path(path)
+    if place.exists() and not place.is_file() and not place.is_dir():
+        raise ValueError("it is no regular file")
 
 
 def _neighbours(path: Path) -> tuple[str, ...]:

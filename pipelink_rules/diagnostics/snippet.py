@@ -24,6 +24,8 @@ def source_lines(root: Path | None = None) -> Lines:
     @lru_cache(maxsize=64)
     def lines(file: str) -> Sequence[str]:
         try:
+            if not ((root or Path()) / file).is_file():  # a pipe would never end
+                return ()
             with open((root or Path()) / file, "rb") as stream:
                 data = stream.read(LARGEST_FILE + 1)
         except (OSError, ValueError):

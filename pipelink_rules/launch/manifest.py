@@ -18,7 +18,8 @@ _LARGEST_SIZE = 2**63
 
 def check_manifest(manifest: Manifest, place: Path) -> None:
     """PL0011 where the manifest contradicts itself, PL1400 where its cubin is not beside it."""
-    if PurePosixPath(manifest.cubin).name != manifest.cubin or "\\" in manifest.cubin:
+    name = manifest.cubin
+    if name in ("", ".", "..") or PurePosixPath(name).name != name or "\\" in name:
         raise refuse(
             "PL1400",
             manifest.name,

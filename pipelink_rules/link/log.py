@@ -10,15 +10,15 @@ from pipelink_rules.compile.run import quote
 from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
-_PARTIAL = re.compile(r"requested LTO but '([^']+)' not built for LTO")
+_PARTIAL = re.compile(r"requested LTO but '([^'\n]+)' not built for LTO")
 _UNDEFINED = re.compile(
-    r"(?:[Uu]ndefined reference to|Unresolved extern function|Unresolved extern variable) '([^']+)'"
+    r"(?:[Uu]ndefined reference to|Unresolved extern (?:function|variable)) '([^'\n]+)'"
 )
 _TWICE = re.compile(
-    r"globals named '([^']+)': symbol multiply defined|[Mm]ultiple definition of '([^']+)'"
+    r"globals named '([^'\n]+)': symbol multiply defined|[Mm]ultiple definition of '([^'\n]+)'"
 )
 _FLAG = re.compile(r"option values for '-(\w+)' do not match")
-_ARCH = re.compile(r"SM Arch \('([^']+)'\) not found in '([^']+)'|bad input: (\S+)")
+_ARCH = re.compile(r"SM Arch \('([^'\n]+)'\) not found in '([^'\n]+)'|bad input: (\S+)")
 _OLD = re.compile(
     r"newer version of nvJitLink|OUTDATED_LIBRARY|elfLink nvvm error|nvvmAddNVVMContainer"
 )

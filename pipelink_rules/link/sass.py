@@ -14,11 +14,11 @@ from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.toolkit.process import run_tool
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-_SECTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+),", re.M)
+_SECTION = re.compile(r"^[ \t]*\.section\s+\.text\.([^,\s]+),", re.M)
 _LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(@!?\w+\s+)?([A-Z][\w.]*)\s*(.*?)\s*;?\s*$")
 _LABEL = re.compile(r"^\s*(\.L_\w+|[\w$.]+):\s*$")
 _TARGET = re.compile(r"`\(([^)]+)\)")
-_REGISTER = re.compile(r"(?<![\w.])R(\d+)((?:\.\w+)*)")
+_REGISTER = re.compile(r"(?<![\w.])R(\d{1,4})((?:\.\w+)*)")
 _VALUE = re.compile(r"0x([0-9a-f]+)")
 _WIDE_OPCODES = {"HGMMA": 1, "QGMMA": 1, "IGMMA": 1, "BGMMA": 1}
 _CALLS = ("CALL", "CALLX", "JCAL")
@@ -61,7 +61,7 @@ class Instruction:
     def _width(self) -> int:
         """Registers of the first register operand (the result, or the value that is stored)."""
         if self.base in _WIDE_OPCODES:
-            shape = re.search(r"\.64x(\d+)x", self.opcode)
+            shape = re.search(r"\.64x(\d{1,4})x", self.opcode)
             return int(shape[1]) // 2 if shape else 1
         if self.base in ("LDSM", "STSM"):
             return {".4": 4, ".2": 2}.get(self.opcode[-2:], 1)

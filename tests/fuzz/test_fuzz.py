@@ -13,7 +13,7 @@ from fuzz_kinds import KINDS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-EXAMPLES = 40
+EXAMPLES = 30
 SLOW = ("program", "program to place", "program to link", "placement", "spec", "declaration")
 
 # (kind, seed): each was another exception, a hang or a finding without a place once.
@@ -40,6 +40,8 @@ FOUND = [
     ("ptx", 143),
     ("compiler log", 62),  # a file name with a null character
     ("depfile", 3),
+    ("linker log", 2844),  # a number of 5,000 digits
+    ("machine code", 6553),
 ]
 
 
