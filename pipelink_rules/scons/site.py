@@ -128,7 +128,14 @@ class Site:
             else:
                 self.wrong(attribute, f"`{attribute}` holds no file", found=repr(item)[:80])
         for node in nodes:
-            if not node.has_builder() and not os.path.isfile(node.abspath):
+            if self._leads_out(node):
+                self.wrong(
+                    attribute,
+                    f"{self.shown(Path(node.abspath))} lies outside of the package",
+                    expected=f"a file in {self.folder('.')} or below",
+                    helps=("declare it where it lies, and name that rule in `deps=`",),
+                )
+            elif not node.has_builder() and not os.path.isfile(node.abspath):
                 beside = os.listdir(node.dir.abspath) if os.path.isdir(node.dir.abspath) else []
                 self.wrong(
                     attribute,
@@ -136,6 +143,12 @@ class Site:
                     helps=did_you_mean(node.name, beside)[:1],
                 )
         return tuple(nodes)
+
+    def _leads_out(self, node: Any) -> bool:
+        """Neither in the package nor made by the build: nobody would watch or deliver it."""
+        place = Path(node.abspath)
+        roots = (Path(self.env.Dir(".").srcnode().abspath), self.session.build)
+        return not node.has_builder() and not any(place.is_relative_to(root) for root in roots)
 
     def folder(self, text: str) -> str:
         return self.shown(Path(self.env.Dir(text).srcnode().abspath)) or "."

@@ -155,3 +155,14 @@ def test_the_tool_of_the_checkout_is_a_shim() -> None:
         "m = importlib.util.module_from_spec(s); sys.modules[s.name] = m; s.loader.exec_module(m);"
     )
     subprocess.run([sys.executable, "-c", loader + script], check=True, cwd="/")
+
+
+@pytest.mark.parametrize("attribute", ["srcs", "hdrs", "contract"])
+@pytest.mark.parametrize("path", ["../megakernels/SConscript", "/etc/passwd", "../../x.cu"])
+def test_files_outside_of_the_package(fresh: Project, attribute: str, path: str) -> None:
+    values = {"srcs": ["rows.cu"], "contract": "rows.contract.yaml", attribute: path}
+    words = ", ".join(f"{key}={value!r}" for key, value in values.items())
+    fresh.append("kernels/SConscript", f'env.KernelComponent(name="more", {words})\n')
+    run = fresh.run()
+    assert run.status == 2 and "PL1307" in run.text and "outside of the package" in run.text
+    assert "Traceback" not in run.text and not run.commands
