@@ -1,0 +1,85 @@
+"""Does a program run well, by an executor that knows nothing of the checker's graph?
+
+Small cases (few stages, few work items) are run in every interleaving; where there are too many,
+in a number of random ones.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from unit.check.interleavings import LIMIT, OK, _Bad, _Machine, explore
+from unit.check.mutations import with_known_bytes
+
+from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.protocol.model import Composition, unroll
+from pipelink_rules.check.protocol.trips import ranges, stage_choices
+from pipelink_rules.model.program import Program
+
+TRIPS = (1, 2, 3)
+PERIODS = 3
+STATES = 4_000
+WALKS = 40
+
+_verdicts: dict[str, bool] = {}
+_composed: dict[tuple[int, str], tuple[Program, tuple[Composition, ...]]] = {}
+
+
+def protocols(program: Program, stages: Mapping[str, int] | None = None) -> tuple[Composition, ...]:
+    """The compositions of small cases, for these stage counts or for the two smallest."""
+    key = (id(program), str(stages))
+    if key not in _composed:
+        _composed.clear() if len(_composed) > 64 else None
+        _composed[key] = program, tuple(_compose(program, stages))
+    return _composed[key][1]
+
+
+def _compose(program: Program, fixed: Mapping[str, int] | None) -> list[Composition]:
+    blueprint = Blueprint(program)
+    fields = ranges(program)
+    found = []
+    for stages in [fixed] if fixed else stage_choices(program)[:2]:
+        for trip in TRIPS if blueprint.loops else TRIPS[:1]:
+            work = {name: field.clip(trip) for name, field in fields.items()}
+            composition, problems = compose(blueprint, stages, [work])
+            if not problems:
+                found.append(composition)
+    return found
+
+
+def shape_of(composition: Composition) -> str:
+    """A text that is equal for compositions that do the same."""
+    processes = [
+        [tuple(action)[:6] for action in part]
+        for process in composition.processes
+        for part in (process.prologue, process.period, process.epilogue)
+    ]
+    return repr((composition.barriers, composition.memories, composition.named, processes))
+
+
+def runs_well(composition: Composition) -> bool:
+    """No interleaving that was tried hangs, races or takes one phase for another."""
+    key = shape_of(composition)
+    if key not in _verdicts:
+        run = unroll(with_known_bytes(composition), PERIODS)
+        verdict = explore(run, STATES)
+        _verdicts[key] = _walks(run) if verdict == LIMIT else verdict == OK
+    return _verdicts[key]
+
+
+def _walks(run: Composition) -> bool:
+    machine: Any = _Machine(run)
+    for seed in range(WALKS):
+        rng = random.Random(seed)
+        state = machine.start()
+        try:
+            while steps := machine.steps(state):
+                state = rng.choice(steps)
+        except _Bad:
+            return False
+        if not machine.over(state):
+            return False
+    return True
