@@ -162,18 +162,16 @@ def link_all() -> int:
 
 
 def link_forced() -> int:
-    """gemm with a ring that waits for nine releases where eight warps release.
+    """gemm with one stage where the mainloop releases one item late.
 
-    The check refuses it (PL0201); a reason in the declaration lets it pass.  Built in a copy.
+    Every component keeps its contract; together they hang.  The check refuses it (PL0401); a
+    reason in the declaration lets it pass.  Built in a copy.
     """
     edits = {
-        "components/gemm/wgmma_mainloop.contract.yaml": (
-            "arrivals: 4 * WG ",
-            "arrivals: 4 * WG + 1 ",
-        ),
+        "components/gemm/tma_load_ab.contract.yaml": ("stages: {min: 2,", "stages: {min: 1,"),
         "megakernels/gemm/SConscript": (
             'archs=["sm_90a"],',
-            'archs=["sm_90a"], allow={"PL0201": "to see the hang"},',
+            'archs=["sm_90a"], stages={"load.ab": 1}, allow={"PL0401": "to see the hang"},',
         ),
     }
     with tempfile.TemporaryDirectory() as folder:

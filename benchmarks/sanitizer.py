@@ -18,8 +18,8 @@ _SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) h
 # exceptions instead of errors, and nothing else is.
 EXCEPTIONS = {
     ("racecheck", "Potential RAW hazard", "handover"): (
-        "exception: one lane arrives for its warp after __syncwarp, which racecheck does not follow;"
-        " 0 hazards with one arrival per lane"
+        "exception: one lane arrives for its warp after __syncwarp, which racecheck does not"
+        " follow; 0 hazards with one arrival per lane"
     ),
 }
 _SMALL = {"M": 264, "N": 520, "K": 200, "R": 37}

@@ -123,28 +123,5 @@ def example_trace() -> Recording:
     return replace(played(copy=500, work=1000, start=1000), device="a pipeline played in tests")
 
 
-def example_hang() -> Recording:
-    """docs/examples/gemm.record.json: eight warps release, the ring waits for nine arrivals."""
-    rows = []
-    for cta in range(2):
-        loads, waits, releases = _play(500, 1000, STAGES + 1)
-        loads = [e for e in loads if e.end < releases[0].end] + [loads[4 * STAGES]]
-        line = [w for pair in zip(waits, [None, *releases], strict=False) for w in pair if w]
-        line.append(Event("wait", 2, 1, 1, 0, 0))
-        rows.append(row(cta, 0, [_untimed(e) for e in loads]))
-        rows += [row(cta, warp, [_untimed(e) for e in line]) for warp in range(4, 12)]
-    problem = (
-        "PL1416: gemm hangs: load.load.ab waits in `acquire` (stage 0, phase 1)\n"
-        "  expected: 9 arrivals on empty of `load.ab`, one of 4 stages\n"
-        "  found:    mbarrier state 0x0000000000000000 after 3906251 thousand cycles, in block 0,"
-        " thread 0\n"
-        "  note: the context is lost; start the process anew\n"
-        "  help: look at the other end: does mma.mma.ab release every item?"
-    )
-    return blank(
-        runtime="record", rows=tuple(rows), problem=problem, device="a pipeline played in tests"
-    )
-
-
 def _untimed(event: Event) -> Event:
     return event._replace(begin=0, end=0)
