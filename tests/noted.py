@@ -121,7 +121,3 @@ def _play(copy: int, work: int, items: int) -> tuple[list[Event], list[Event], l
 def example_trace() -> Recording:
     """docs/examples/gemm.trace.json: copies arrive in time, the multiplication takes long."""
     return replace(played(copy=500, work=1000, start=1000), device="a pipeline played in tests")
-
-
-def _untimed(event: Event) -> Event:
-    return event._replace(begin=0, end=0)
