@@ -121,6 +121,19 @@ def test_names_say_something() -> None:
     assert not [str(path) for path in sources() if path.stem in VAGUE]
 
 
+def test_test_modules_have_names_of_their_own() -> None:
+    """pytest imports them by their base name alone."""
+    seen: dict[str, str] = {}
+    twice = []
+    for path in sources():
+        name = str(path.relative_to(REPOSITORY))
+        if name.startswith("tests/") and path.stem != "conftest" and "golden/" not in name:
+            if path.stem.startswith("test_") and path.stem in seen:
+                twice.append((seen[path.stem], name))
+            seen[path.stem] = name
+    assert not twice
+
+
 def test_modules_say_which_question_they_answer() -> None:
     silent = [
         str(path.relative_to(REPOSITORY))
