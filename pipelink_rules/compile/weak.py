@@ -127,7 +127,7 @@ def find_clashes(tables: Mapping[str, Iterable[WeakSymbol]]) -> list[Clash]:
 def demangle(names: Sequence[str]) -> dict[str, str]:
     """C++ spellings of symbols, for messages; as they are where there is no c++filt."""
     tool = which("c++filt")
-    if not tool or not names:
+    if not tool or not names or any("\0" in name for name in names):
         return {name: name for name in names}
     output = run_tool([tool, *names], {"PATH": "/usr/bin:/bin"}, timeout=10)
     lines = output.text.splitlines()

@@ -128,7 +128,7 @@ class Site:
             else:
                 self.wrong(attribute, f"`{attribute}` holds no file", found=repr(item)[:80])
         for node in nodes:
-            if self._leads_out(node):
+            if attribute != "artefacts" and self._leads_out(node):  # those are delivered
                 self.wrong(
                     attribute,
                     f"{self.shown(Path(node.abspath))} lies outside of the package",

@@ -41,6 +41,7 @@ FOUND = [
     ("compiler log", 62),  # a file name with a null character
     ("depfile", 3),
     ("linker log", 2844),  # a number of 5,000 digits
+    ("linker log", 11139),  # a symbol with a null character
     ("machine code", 6553),
 ]
 
