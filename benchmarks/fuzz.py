@@ -1,4 +1,4 @@
-"""Broken inputs by the thousand: `python benchmarks/fuzz.py`, -> benchmarks/results/fuzz.json.
+"""Broken inputs by the thousand: `python benchmarks/fuzz.py`, -> benchmarks/results/proof/fuzz.json.
 
 Each kind runs in a process of its own.  An input is accepted, refused with findings, or a fault:
 another exception, a finding without a place, more than a second, a file written elsewhere.
@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first input")
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--show", type=int, metavar="SEED")
-    parser.add_argument("--out", default=str(TOP / "benchmarks/results/fuzz.json"))
+    parser.add_argument("--out", default=str(TOP / "benchmarks/results/proof/fuzz.json"))
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.show is not None:
