@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
 sys.path[:0] = [str(HERE), str(TOP)]
 
+from measure import without_output  # noqa: E402
+
 SWAPPED = "gemm_bias_gelu"  # its gelu becomes gelu_tanh and back
 
 
@@ -147,7 +149,7 @@ def host(command: list[str]) -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "host": f"{os.cpu_count()} cores, {cpu}",
         "toolkit": toolkit_of(Path("build")),
-        "command": " ".join(command),
+        "command": " ".join(without_output(command)),
     }
 
 
