@@ -1,4 +1,4 @@
-"""Broken inputs by the thousand: `python benchmarks/fuzz.py`, -> benchmarks/results/proof/fuzz.json.
+"""Broken inputs by the thousand: `python benchmarks/fuzz.py` -> results/proof/fuzz.json.
 
 Each kind runs in a process of its own.  An input is accepted, refused with findings, or a fault:
 another exception, a finding without a place, more than a second, a file written elsewhere.
