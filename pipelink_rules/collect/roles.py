@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.groups import Group, Member, Roles
 from pipelink_rules.collect.order import data_order
-from pipelink_rules.collect.values import ceil8, number
+from pipelink_rules.collect.values import number
 from pipelink_rules.collect.warps import WARPGROUP, assign_warps
+from pipelink_rules.model.contract import round_registers
 from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, ProgramRole
 from pipelink_rules.model.variant import Variant
 
@@ -86,5 +87,5 @@ def _registers(
     entry = number(promised.entry)
     measured = dict(variants[member[0]].measured).get(member[1])
     if measured is not None:
-        minimum, entry = measured.registers, ceil8(measured.entry)
-    return ceil8(minimum), ceil8(want), min(entry, REGISTERS_LARGEST)
+        minimum, entry = measured.registers, round_registers(measured.entry)
+    return round_registers(minimum), round_registers(want), min(entry, REGISTERS_LARGEST)

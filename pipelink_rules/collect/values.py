@@ -23,8 +23,3 @@ def known(expr: Expr, env: Mapping[str, int | str] | None = None) -> int | None:
 def number(expr: Expr) -> int:
     """The value of an expression over parameters, which are all bound; PL0031 otherwise."""
     return expr.literal if expr.literal is not None else evaluate(expr, {})
-
-
-def ceil8(value: int) -> int:
-    """Rounded up to a multiple of 8, the granularity of registers."""
-    return -(-value // 8) * 8

@@ -15,7 +15,7 @@ from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.params import refused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.contract import DTYPES, Contract, Param, Role
+from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, round_registers
 from pipelink_rules.model.source import Expr, Span
 from pipelink_rules.model.variant import Variant
 
@@ -250,4 +250,4 @@ def _round_registers(role: Role) -> Role:
 
 def _up(expr: Expr, least: int) -> Expr:
     value = expr.literal
-    return expr if value is None else replace(expr, text=str(max(least, -(-value // 8) * 8)))
+    return expr if value is None else replace(expr, text=str(max(least, round_registers(value))))

@@ -11,13 +11,19 @@ from dataclasses import replace
 from typing import Any
 
 from pipelink_rules.files.codec import to_json
+from pipelink_rules.model.contract import round_registers
 from pipelink_rules.model.variant import Variant
 
 
 def interface_of(variant: Variant) -> Variant:
     """The variant as check, place and collect may see it."""
     measured = tuple(
-        (role, replace(item, registers=_up(item.registers), entry=_up(item.entry)))
+        (
+            role,
+            replace(
+                item, registers=round_registers(item.registers), entry=round_registers(item.entry)
+            ),
+        )
         for role, item in variant.measured
     )
     return replace(without_places(variant), measured=measured)
@@ -32,10 +38,6 @@ def without_places(variant: Variant) -> Variant:
     """The variant without spans, file names and summary: what a comment cannot change."""
     contract = _strip(variant.contract)
     return replace(variant, contract=replace(contract, summary="", file=""))
-
-
-def _up(registers: int) -> int:
-    return -(-registers // 8) * 8
 
 
 def _strip(noun: Any) -> Any:

@@ -10,7 +10,7 @@ from pipelink_rules.glue.sites import site_numbers
 from pipelink_rules.glue.writer import CudaWriter
 from pipelink_rules.model.contract import Op, Port, Repeat, Role
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
+from pipelink_rules.model.program import HANDOVER, Program, ProgramRole
 from pipelink_rules.model.variant import Variant
 
 
@@ -35,11 +35,7 @@ class _RoleWriter:
             for p, n in zip(parameters, names, strict=True)
             if p.kind == "i32" and not p.port
         }
-        self.ends: dict[tuple[str, str], Channel] = {
-            end: channel
-            for channel in program.channels
-            for end in (channel.producer, *channel.consumers)
-        }
+        self.ends = program.channel_ends()
 
     def emit(self) -> None:
         out = self.out

@@ -11,7 +11,7 @@ from pipelink_rules.contract.expression import names
 from pipelink_rules.contract.item import item_layout
 from pipelink_rules.glue.sites import site_numbers
 from pipelink_rules.model.contract import Op, Port, Repeat
-from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
+from pipelink_rules.model.program import HANDOVER, Program, ProgramRole
 from pipelink_rules.model.script import RoleScript, Script, ScriptLoop, ScriptOp
 from pipelink_rules.model.source import Span
 
@@ -38,11 +38,7 @@ class _Writer:
     def __init__(self, program: Program, known: set[str]):
         self.program, self.known = program, known
         self.sites = site_numbers(program)
-        self.ends: dict[tuple[str, str], Channel] = {
-            end: channel
-            for channel in program.channels
-            for end in (channel.producer, *channel.consumers)
-        }
+        self.ends = program.channel_ends()
 
     def role(self, role: ProgramRole, first: int) -> RoleScript:
         prologue: _Steps = ()

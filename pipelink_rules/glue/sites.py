@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipelink_rules.model.image import Site
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.model.program import Channel, Program
+from pipelink_rules.model.program import Program
 
 
 def watchdog_sites(program: Program, placement: Placement | None = None) -> tuple[Site, ...]:
@@ -17,9 +17,7 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
     a placement the stages are left 0 (numbers do not depend on it).
     """
     stages = dict(placement.stages) if placement else {}
-    ends: dict[tuple[str, str], Channel] = {}
-    for ring in program.channels:
-        ends.update(dict.fromkeys((ring.producer, *ring.consumers), ring))
+    ends = program.channel_ends()
     found: list[Site] = []
     for instance in sorted(program.instances, key=lambda item: item.name):
         contract = instance.variant.contract

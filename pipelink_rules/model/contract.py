@@ -162,6 +162,11 @@ class Repeat:
     span: Span | None = None
 
 
+def round_registers(count: int) -> int:
+    """Rounded up to a multiple of 8, the granularity of registers (PTX ISA, setmaxnreg)."""
+    return -(-count // 8) * 8
+
+
 @dataclass(frozen=True)
 class Registers:
     """Registers per thread that the role promises to need, and would like to have.

@@ -153,3 +153,11 @@ class Program:
     def instance(self, name: str) -> Instance:
         """The instance of that name; KeyError where there is none."""
         return {item.name: item for item in self.instances}[name]
+
+    def channel_ends(self) -> dict[tuple[str, str], Channel]:
+        """(instance, port) -> the channel it is an end of, for every producer and consumer."""
+        return {
+            end: channel
+            for channel in self.channels
+            for end in (channel.producer, *channel.consumers)
+        }

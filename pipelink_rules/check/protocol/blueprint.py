@@ -26,11 +26,7 @@ class Blueprint:
             item.name: item.variant.contract for item in program.instances
         }
         self.parts = parts_of(program)
-        self.channels: dict[tuple[str, str], Channel] = {
-            end: channel
-            for channel in program.channels
-            for end in (channel.producer, *channel.consumers)
-        }
+        self.channels = program.channel_ends()
         self.channel_of: dict[str, Channel] = {}  # barrier or memory -> channel
         for channel in program.channels:
             for share in range(channel.shares):

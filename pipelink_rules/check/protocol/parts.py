@@ -29,12 +29,7 @@ class Part(NamedTuple):
 
 def parts_of(program: Program) -> tuple[Part, ...]:
     """The parts of all roles, in program order."""
-    ends = {
-        end
-        for channel in program.channels
-        if channel.kind == HANDOVER
-        for end in (channel.producer, *channel.consumers)
-    }
+    ends = {end for end, channel in program.channel_ends().items() if channel.kind == HANDOVER}
     contracts = {item.name: item.variant.contract for item in program.instances}
     found: list[Part] = []
     for role in program.roles:
