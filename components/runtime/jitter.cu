@@ -1,6 +1,7 @@
 // The device runtime that comes late on purpose: a random delay before every operation.  A result
-// that depends on who is first shows; the numbers are drawn from a seed, warp by warp.
-#include "waits.cuh"
+// that depends on who is first shows; the numbers are drawn from a seed, warp by warp.  Waits have
+// the watchdog's limit.
+#include "watch.cuh"
 
 namespace pipelink {
 namespace runtime {

@@ -79,11 +79,11 @@ class Image:
     def _instrument(self, device: Device) -> None:
         """Tells the linked runtime where its buffers are, in the current context."""
         manifest, driver = self.manifest, self.driver
-        if manifest.runtime in ("watchdog", "record"):
+        if manifest.runtime in ("watchdog", "record", "jitter"):
             if self.watchdog is None:
                 self.watchdog = Watchdog(manifest, driver, self._watchdog_cycles)
             self.watchdog.attach(self.library, driver)
-        elif manifest.runtime == "jitter":
+        if manifest.runtime == "jitter":
             if self.jitter is None:
                 ctas = device.sms * manifest.occupancy
                 self.jitter = Jitter(driver, ctas, manifest.threads // 32)

@@ -29,7 +29,8 @@ def load(
     path: `<name>.manifest.json`, or the folder that holds it.
     cubin: another cubin with the same interface (a twin); it is taken as it is.
     allocator: `allocator(shape, dtype, like) -> array` for outputs that a call leaves out.
-    watchdog_cycles: how long a wait may last (runtime "watchdog"; default: 4e9 cycles, about 2 s).
+    watchdog_cycles: how long a wait may last (runtimes "watchdog", "record", "jitter"; default:
+        4e9 cycles, about 2 s).
     driver: stands in for `cuda.bindings.driver` (tests).
 
     Nothing is loaded on a GPU before the first call.  Raises PipelinkError (PL0010, PL0011,

@@ -19,7 +19,7 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.report.forced import forced_of
 
 NOTING = ("trace", "record")  # runtimes that note operations
-REPORTING = (*NOTING, "watchdog")  # runtimes whose reports name sites
+REPORTING = (*NOTING, "watchdog", "jitter")  # runtimes whose reports name sites
 
 
 def manifest_of(

@@ -13,7 +13,7 @@ from test_launch_call import arguments
 
 from pipelink_rules.cli import main
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.launch import LaunchError, load
+from pipelink_rules.launch import LaunchError, WatchdogError, load
 from pipelink_rules.launch.compare import agrees, compare, report
 from pipelink_rules.launch.expected import expected_of, items_of, known_values
 from pipelink_rules.model.recording import OPERATIONS, Event, Recording
@@ -198,6 +198,16 @@ def test_seed_may_come_before_the_first_call(tmp_path: Path) -> None:
     before = driver.jitter()
     kernel(**arguments())
     assert driver.jitter() == before
+
+
+@pytest.mark.parametrize("runtime", ["watchdog", "record", "jitter"])
+def test_a_hang_is_a_message(tmp_path: Path, runtime: str) -> None:
+    """Whatever else the runtime does; the words of the driver would say nothing."""
+    kernel, driver = kernel_of(tmp_path, runtime)
+    driver.report_words = (0x504C5744, 1, 0, 1, 0, 0, 0, 0, 0, 9)
+    kernel(**arguments())
+    with pytest.raises(WatchdogError, match="load.load.ab waits in `acquire`"):
+        kernel.synchronize()
 
 
 @pytest.mark.parametrize("method", ["trace", "record", "seed"])

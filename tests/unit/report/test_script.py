@@ -91,5 +91,5 @@ def test_the_manifest_has_what_the_runtime_needs(runtime: str, tmp_path: Path) -
     program = dataclasses.replace(PROGRAM, runtime=runtime)
     manifest = manifest_of(program, PLACEMENT, AUDIT, tmp_path / "c")
     assert (manifest.script is not None) == (runtime in ("trace", "record"))
-    assert bool(manifest.sites) == (runtime in ("watchdog", "trace", "record"))
+    assert bool(manifest.sites) == (runtime != "release")
     assert read_json(write_json(tmp_path / "m.json", manifest), Manifest) == manifest
