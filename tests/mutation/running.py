@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any
 
-from unit.check.interleavings import LIMIT, OK, _Bad, _Machine, explore
+from unit.check.interleavings import LIMIT, OK, explore
+from unit.check.machine import Bad, Machine
 from unit.check.mutations import with_known_bytes
 
 from pipelink_rules.check.protocol.blueprint import Blueprint
@@ -71,15 +71,15 @@ def runs_well(composition: Composition) -> bool:
 
 
 def _walks(run: Composition) -> bool:
-    machine: Any = _Machine(run)
+    machine = Machine(run)
     for seed in range(WALKS):
         rng = random.Random(seed)
-        state = machine.start()
+        state = machine.start
         try:
-            while steps := machine.steps(state):
+            while steps := [after for after in machine.steps(state) if after != state]:
                 state = rng.choice(steps)
-        except _Bad:
+        except Bad:
             return False
-        if not machine.over(state):
+        if machine.crossed or not machine.over(state):
             return False
     return True

@@ -1,199 +1,93 @@
-"""Every interleaving of a finite composition, with the exact state of the hardware's barriers.
+"""Every interleaving of a finite composition, by an executor that knows nothing of the graph.
 
-mbarrier: phase, pending arrivals, pending bytes (PTX ISA, mbarrier: a phase completes when both are
-zero; a wait by parity passes iff the parity of the current phase differs).  Named barriers: threads
-that came, processes that wait.  Copies arrive at any time after their issue; wgmma and store groups
-read until they are awaited.  Fences do nothing here: proxies have no state that could be explored.
+A state is one number: a field for the position of every process, one for every barrier and piece
+of memory (`machine.py`), one bit for everything in flight.  What actions do to them is a table
+(`machine_actions.py`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    MMA,
-    READ,
-    SIGNAL,
-    STORE,
-    TOUCH,
-    WAIT,
-    WRITE,
-    Composition,
-)
+import unit.check.machine_actions  # noqa: F401  fills the table
+from unit.check.machine import Bad, Machine
 
-OK, RACE, DEADLOCK, ALIAS, LIMIT = "ok", "race", "deadlock", "alias", "limit"
+from pipelink_rules.check.protocol.model import Composition
+
+OK, DEADLOCK, LIMIT = "ok", "deadlock", "limit"
+RACE, ALIAS = "race", "alias"  # raised by actions
+PROXY = "proxy"  # an access that the other proxy need not see, and nothing worse
 
 
-class _Bad(Exception):
-    pass
+class Step(NamedTuple):
+    """The next action of a process, or what one of its actions left in flight arrives."""
+
+    process: int
+    position: int
+    arrival: bool = False
 
 
-def explore(composition: Composition, limit: int = 200_000) -> str:
-    """The verdict over all interleavings of a finite composition."""
+def explore(composition: Composition, limit: int = 200_000, atomic: bool = True) -> str:
+    """The verdict over all interleavings of a finite composition.
+
+    `atomic`: of blocks of actions that nothing need interrupt (see Machine).
+    """
     assert composition.finite
-    machine = _Machine(composition)
-    start = machine.start()
-    seen, todo = {start}, [start]
+    machine = Machine(composition, atomic)
+    places, programs, flying = machine.places, machine.programs, machine.flying
+    arrivals, end = machine.arrivals, machine.end
+    seen, todo = {machine.start}, [machine.start]
     try:
         while todo:
             state = todo.pop()
-            found = machine.steps(state)
-            if not found and not machine.over(state):
+            stuck = True
+            for shift, mask, program in zip(*places, programs, strict=True):
+                following = program[state >> shift & mask](state)
+                if following != state:
+                    stuck = False
+                    if following not in seen:
+                        seen.add(following)
+                        todo.append(following)
+            left = state & flying
+            while left:
+                bit = left & -left
+                left ^= bit
+                following = arrivals[bit](state)
+                if following != state:
+                    stuck = False
+                    if following not in seen:
+                        seen.add(following)
+                        todo.append(following)
+            if stuck and state & end.mask != end.value:
                 return DEADLOCK
-            for following in found:
-                if following not in seen:
-                    seen.add(following)
-                    todo.append(following)
             if len(seen) > limit:
                 return LIMIT
-    except _Bad as bad:
+    except Bad as bad:
         return str(bad)
-    return OK
+    return PROXY if machine.crossed else OK
 
 
-class _Machine:
-    def __init__(self, composition: Composition):
-        self.composition = composition
-        self.programs = [
-            [action for action in process.period if action.kind not in (FENCE, TOUCH)]
-            for process in composition.processes
-        ]
-        self.barrier = {
-            key: index
-            for index, key in enumerate(
-                (name, stage)
-                for name, barrier in composition.barriers.items()
-                for stage in range(barrier.stages)
-            )
-        }
-        self.counts = [composition.barriers[name].arrivals for name, _ in self.barrier]
-        self.slot = {
-            key: index
-            for index, key in enumerate(
-                (name, stage)
-                for name, memory in composition.memories.items()
-                for stage in range(memory.stages)
-            )
-        }
-        self.named = {name: index for index, name in enumerate(composition.named)}
-        self.threads = [named.threads for named in composition.named.values()]
-        self.parts: dict[tuple[str, int], int] = defaultdict(int)  # writes that make up an item
-        for program in self.programs:
-            for action in program:
-                if action.kind in (COPY, WRITE):
-                    self.parts[action.target, action.item] += 1
-
-    def start(self) -> tuple:
-        return (
-            (0,) * len(self.programs),
-            tuple((0, count, 0) for count in self.counts),
-            ((None, 0),) * len(self.slot),
-            (),  # copies in flight: (slot, item, barrier, bytes)
-            ((),) * len(self.programs),  # pending groups: (kind, slot)
-            (0,) * len(self.threads),  # threads that came, over all generations
-        )
-
-    def over(self, state: tuple) -> bool:
-        return all(at == len(p) for at, p in zip(state[0], self.programs, strict=True))
-
-    def steps(self, state: tuple) -> list[tuple]:
-        positions, barriers, slots, flying, groups, named = state
-        found = []
-        for index, program in enumerate(self.programs):
-            if positions[index] < len(program):
-                following = self._act(state, index, program[positions[index]])
-                if following is not None:
-                    found.append(following)
-        for copy in set(flying):
-            slot, item, barrier, size = copy
-            left = list(flying)
-            left.remove(copy)
-            phase, pending, tx = barriers[barrier]
-            found.append(
-                (
-                    positions,
-                    self._settle(barriers, barrier, (phase, pending, tx - size)),
-                    _put(slots, slot, self._written(slots[slot], item)),
-                    tuple(left),
-                    groups,
-                    named,
-                )
-            )
-        return found
-
-    def _settle(self, barriers: tuple, index: int, value: tuple[int, int, int]) -> tuple:
-        phase, pending, tx = value
-        while pending <= 0 and tx == 0:
-            phase, pending = phase + 1, pending + self.counts[index]
-        return _put(barriers, index, (phase, pending, tx))
-
-    def _written(self, content: tuple, item: int) -> tuple:
-        return (item, content[1] + 1) if content[0] == item else (item, 1)
-
-    def _act(self, state: tuple, index: int, action) -> tuple | None:
-        positions, barriers, slots, flying, groups, named = state
-        kind, target, item = action.kind, action.target, action.item
-        moved = _put(positions, index, positions[index] + 1)
-        if kind == WAIT:
-            stages = self.composition.barriers[target].stages
-            phase = barriers[self.barrier[target, item % stages]][0]
-            wanted = item // stages
-            passes = (phase & 1) != (wanted & 1)
-            if phase > wanted + 1 or (phase < wanted and passes):
-                raise _Bad(ALIAS)
-            return (moved, *state[1:]) if passes else None
-        if kind == ARRIVE:
-            place = self.barrier[target, item % self.composition.barriers[target].stages]
-            phase, pending, tx = barriers[place]
-            value = (phase, pending - action.amount, tx + action.bytes)
-            return (moved, self._settle(barriers, place, value), *state[2:])
-        if kind in (COPY, WRITE, READ, MMA, STORE):
-            place = self.slot[target, item % self.composition.memories[target].stages]
-            if any(copy[0] == place and (copy[1] != item or kind != COPY) for copy in flying):
-                raise _Bad(RACE)
-            if kind in (COPY, WRITE):
-                if any(slot == place for pending in groups for _, slot in pending):
-                    raise _Bad(RACE)
-            elif slots[place] != (item, self.parts[target, item]):
-                raise _Bad(RACE)
-        if kind == COPY:
-            stages = self.composition.barriers[action.barrier].stages
-            barrier = self.barrier[action.barrier, item % stages]
-            copy = (place, item, barrier, action.bytes)
-            return (moved, barriers, slots, tuple(sorted((*flying, copy))), groups, named)
-        if kind == WRITE:
-            written = _put(slots, place, self._written(slots[place], item))
-            return (moved, barriers, written, *state[3:])
-        if kind in (MMA, STORE):
-            pending = _put(groups, index, (*groups[index], (kind, place)))
-            return (moved, barriers, slots, flying, pending, named)
-        if kind == AWAIT:
-            mine = [group for group in groups[index] if group[0] == target]
-            over = len(mine) - action.amount
-            kept = []
-            for group in groups[index]:
-                if group[0] == target and over > 0:
-                    over -= 1
-                else:
-                    kept.append(group)
-            return (moved, barriers, slots, flying, _put(groups, index, tuple(kept)), named)
-        if kind == SIGNAL:
-            place = self.named[target]
-            if named[place] // self.threads[place] != item:
-                raise _Bad(ALIAS)  # counted for another generation
-            came = _put(named, place, named[place] + action.amount)
-            return (moved, barriers, slots, flying, groups, came)
-        if kind == MEET:
-            place = self.named[target]
-            return (moved, *state[1:]) if named[place] >= (item + 1) * self.threads[place] else None
-        assert kind == READ
-        return (moved, *state[1:])
-
-
-def _put(values: tuple, index: int, value: object) -> tuple:
-    return (*values[:index], value, *values[index + 1 :])
+def replay(composition: Composition, schedule: Iterable[Step]) -> str:
+    """The verdict over one interleaving: OK where it can go on, LIMIT where a step cannot be done."""
+    machine = Machine(composition)
+    bits = {source: bit for bit, source in machine.sources.items()}
+    state = machine.start
+    try:
+        for step in schedule:
+            index, position, arrival = step
+            if arrival:
+                bit = bits[index, position]
+                following = machine.arrivals[bit](state) if state & bit else state
+            elif machine.position(state, index) == position:
+                following = machine.programs[index][position](state)
+            else:
+                return LIMIT
+            if following == state:
+                return LIMIT
+            state = following
+    except Bad as bad:
+        return str(bad)
+    if machine.crossed:
+        return PROXY
+    return DEADLOCK if machine.stuck(state) else OK
