@@ -23,6 +23,8 @@ _VERBS = {
     ("registers", "out"): ("write",),
     ("global", "in"): ("read", "copy"),
     ("global", "out"): ("write", "store"),
+    ("counter", "in"): ("until",),
+    ("counter", "out"): ("signal",),
 }
 
 

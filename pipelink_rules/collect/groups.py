@@ -13,7 +13,7 @@ from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.order import data_order
 from pipelink_rules.collect.values import number
 from pipelink_rules.model.contract import Contract, Port, Role
-from pipelink_rules.model.program import FUSED, Connection
+from pipelink_rules.model.program import COUNTER, FUSED, SCRATCH, Connection
 
 Member = tuple[str, str]  # (instance, role)
 
@@ -55,8 +55,12 @@ class Roles:
         return (a, self.contracts[a].port(out).role), (b, self.contracts[b].port(into).role)
 
     def edges(self) -> list[tuple[Member, Member]]:
-        """Producer and consumer of every connection."""
-        return [self.ends(connection) for connection in self.connections]
+        """Producer and consumer of every connection that joins them in one work item."""
+        return [
+            self.ends(connection)
+            for connection in self.connections
+            if connection.transfer not in (SCRATCH, COUNTER)
+        ]
 
     def ports(self, member: Member) -> list[Port]:
         """The ports of one role."""

@@ -5,19 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.spaces import space_of
 from pipelink_rules.collect.values import number
 from pipelink_rules.collect.wiring import Link
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract
-from pipelink_rules.model.program import FUSED, HANDOVER, RING, Connection, MegakernelSpec
+from pipelink_rules.model.program import (
+    COUNTER,
+    FUSED,
+    HANDOVER,
+    RING,
+    SCRATCH,
+    Connection,
+    MegakernelSpec,
+)
 from pipelink_rules.model.source import Span
 
 FRAGMENT = "wgmma_m64"  # the fragment that a hand-over can move: 64 rows per warpgroup
-KINDS = {"ring": (RING,), "registers": (FUSED, HANDOVER)}  # space -> transfers, default first
+KINDS = {  # space -> transfers, default first
+    "ring": (RING,),
+    "registers": (FUSED, HANDOVER),
+    "scratch": (SCRATCH,),
+    "counter": (COUNTER,),
+}
 _MEANING = {
     RING: "both ends use the same shared memory",
     FUSED: "both roles run on the same warps",
     HANDOVER: "through a shared ring to other warps",
+    SCRATCH: "both ends use the same global memory",
+    COUNTER: "both ends use the same counters",
 }
 
 
@@ -48,7 +64,7 @@ def connect(
 
 
 def _kind(link: Link, request: str, place: Span | None, findings: Findings) -> str:
-    possible = KINDS[link.source.space]
+    possible = KINDS[space_of(link.source)]
     if not request or request in possible:
         return request or possible[0]
     every = sorted({kind for kinds in KINDS.values() for kind in kinds})

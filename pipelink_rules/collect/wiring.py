@@ -10,21 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.spaces import FOREVER, JOINED, SECTION_OF, SPACES, space_of
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Contract, Port
 from pipelink_rules.model.program import ConnectionSpec, MegakernelSpec
 from pipelink_rules.model.source import Span
 
 End = tuple[str, str]  # (instance, port)
-
-ON_CHIP = ("ring", "registers")  # spaces that `connect` joins
-_SPACES = {
-    "ring": "a shared-memory ring",
-    "registers": "a register fragment",
-    "global": "a tensor of the caller",
-    "scalar": "a number of the caller",
-}
-_SECTION_OF = {"global": "tensors", "scalar": "scalars"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +74,7 @@ class _Ports:
             self.mentioned.add((instance, name))
             return known[name]
         self.suspects.add(instance)
-        fitting = [port.name for port in contract.ports if port.space in wanted]
+        fitting = [port.name for port in contract.ports if space_of(port) in wanted]
         self.findings.add(
             "PL0051",
             f"`{instance}` has no port `{name}`",
@@ -96,9 +88,9 @@ class _Ports:
     def link(self, entry: ConnectionSpec) -> Link | None:
         """The connection, if both ends exist and fit."""
         where = self.spec.where
-        sink = self.find(entry.consumer, where("connect", entry.consumer), ON_CHIP)
+        sink = self.find(entry.consumer, where("connect", entry.consumer), JOINED)
         place = where("connect", entry.consumer, entry.producer)
-        source = self.find(entry.producer, place, ON_CHIP)
+        source = self.find(entry.producer, place, JOINED)
         if sink is None or source is None:
             return None
         fits = self._directions(entry, source, sink) and self._spaces(entry, source, sink)
@@ -123,28 +115,28 @@ class _Ports:
         return False
 
     def _spaces(self, entry: ConnectionSpec, source: Port, sink: Port) -> bool:
-        if source.space == sink.space and source.space in ON_CHIP:
+        gives, takes = space_of(source), space_of(sink)
+        if gives == takes and gives in JOINED:
             return True
         helps = [
-            f'bind it to a launcher keyword: {_SECTION_OF[port.space]}={{"...": "{end}"}}'
+            f'bind it to a launcher keyword: {SECTION_OF[space_of(port)]}={{"...": "{end}"}}'
             for end, port in ((entry.consumer, sink), (entry.producer, source))
-            if port.space in _SECTION_OF
+            if space_of(port) in SECTION_OF
         ]
         if not helps:
             helps = ["put a component between them that takes the one and gives the other"]
         self.findings.add(
             "PL0053",
             f"`{entry.producer}` and `{entry.consumer}` are in different spaces"
-            if source.space != sink.space
+            if gives != takes
             else f"`{entry.producer}` and `{entry.consumer}` are not on the chip",
             entry.span,
-            (sink.where("space"), f"{entry.consumer} is {_SPACES.get(sink.space, sink.space)}"),
-            (
-                source.where("space"),
-                f"{entry.producer} is {_SPACES.get(source.space, source.space)}",
-            ),
-            expected="ring to ring, or registers to registers",
-            found=f"{source.space} to {sink.space}",
+            (sink.where("space"), f"{entry.consumer} is {SPACES.get(takes, takes)}"),
+            (source.where("space"), f"{entry.producer} is {SPACES.get(gives, gives)}"),
+            expected="ring to ring, or registers to registers"
+            if {gives, takes} <= {"ring", "registers", *SECTION_OF}
+            else "counters to counters, or scratch memory to scratch memory",
+            found=f"{gives} to {takes}",
             helps=tuple(helps),
             subject=_name(entry),
         )
@@ -173,13 +165,14 @@ class _Ports:
         clause: tuple[str, ...],
         bound: Mapping[End, tuple[str, ...]],
     ) -> bool:
-        right = _SECTION_OF.get(port.space)
+        space = space_of(port)
+        right = SECTION_OF.get(space)
         if right != section:
             self.findings.add(
                 "PL0058",
                 f"`{end}` cannot be bound by `{section}`",
                 self.spec.where(*clause),
-                (port.where("space"), f"it is {_SPACES.get(port.space, port.space)}"),
+                (port.where("space"), f"it is {SPACES.get(space, space)}"),
                 helps=(f"move it to `{right or 'connect'}`",),
                 subject=end,
             )
@@ -206,14 +199,15 @@ class _Ports:
             missing = [
                 port for port in contract.ports if (instance, port.name) not in self.mentioned
             ]
-            chip = [port for port in missing if port.space in ON_CHIP]
-            if len(chip) > 1 and len(chip) == sum(port.space in ON_CHIP for port in contract.ports):
+            chip = [port for port in missing if space_of(port) in JOINED]
+            every = sum(space_of(port) in JOINED for port in contract.ports)
+            if len(chip) > 1 and len(chip) == every:
                 self._lonely(instance, chip)
                 chip = []
             for port in chip:
                 self._unconnected(instance, port)
             for port in missing:
-                if port.space in _SECTION_OF:
+                if space_of(port) in SECTION_OF:
                     self._unbound(instance, port)
 
     def _lonely(self, instance: str, ports: list[Port]) -> None:
@@ -228,14 +222,15 @@ class _Ports:
 
     def _unconnected(self, instance: str, port: Port) -> None:
         end = f"{instance}.{port.name}"
-        reads = port.direction == "in"
+        reads, space = port.direction == "in", space_of(port)
+        on_chip = space in ("ring", "registers")
         others = sorted(
             f"{name}.{other.name}"
             for name, contract in self.contracts.items()
             for other in contract.ports
-            if other.space == port.space
+            if space_of(other) == space
             and other.direction != port.direction
-            and name != instance
+            and not (on_chip and name == instance)
             and not (port.space == "registers" and (name, other.name) in self.mentioned)
             and (reads or (name, other.name) not in self.mentioned)
         )
@@ -244,24 +239,20 @@ class _Ports:
             "PL0055" if reads else "PL0056",
             f"`{end}` is fed by nothing" if reads else f"`{end}` feeds nothing",
             self.spec.where("instances", instance),
-            (port.span, f"{'needs' if reads else 'gives'} {_SPACES[port.space]}"),
-            at_run_time="its role would wait forever for the first item"
-            if reads and port.space == "ring"
-            else "its role would wait forever once every stage is full"
-            if port.space == "ring"
-            else "",
+            (port.span, f"{'needs' if reads else 'gives'} {SPACES[space]}"),
+            at_run_time=FOREVER.get((space, reads), ""),
             helps=(f"add to `connect`: {' or '.join(entries[:3])}",) if entries else (),
             subject=end,
         )
 
     def _unbound(self, instance: str, port: Port) -> None:
-        section = _SECTION_OF[port.space]
+        section = SECTION_OF[port.space]
         end = f"{instance}.{port.name}"
         self.findings.add(
             "PL0060",
             f"`{end}` is bound to no launcher keyword",
             self.spec.where("instances", instance),
-            (port.span, f"it is {_SPACES[port.space]}"),
+            (port.span, f"it is {SPACES[port.space]}"),
             helps=(f'add to `{section}`: "{port.name.lower()}": "{end}"',),
             subject=end,
         )

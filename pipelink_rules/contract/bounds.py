@@ -22,6 +22,7 @@ ARRIVALS = 2**20 - 1  # PTX ISA, mbarrier: range of the pending count
 TX_BYTES = 2**20 - 1  # PTX ISA, mbarrier: range of tx-count
 BOX_SIDE = 256  # CUDA driver API, cuTensorMapEncodeTiled
 EXTENT = 2**31 - 1
+MOST_TIMES = 256  # items of one value of a work field that a schedule may number
 
 
 class _Bounds:
@@ -109,6 +110,14 @@ def check_bound(
             BARRIER_THREADS,
             32,
             "bar.sync counts threads in whole warps",
+        )
+    for field in bound.work.fields if bound.work else ():
+        bounds.number(
+            field.times,
+            f"`times` of work field `{field.name}`",
+            1,
+            MOST_TIMES,
+            why="every one of these items is judged by itself",
         )
     for extent in bound.work.tile if bound.work else ():
         bounds.number(extent, "`tile` of `work`", 1, EXTENT)

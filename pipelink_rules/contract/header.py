@@ -175,6 +175,8 @@ def _ports(contract: Contract, role: Role) -> list[str]:
 def _port_field(port: Port) -> list[str]:
     if port.space == "ring":
         return [f"pipelink::Cursor {port.name};"]
+    if port.space == "counter":
+        return [f"pipelink::Counters {port.name};"]
     if port.space == "scalar":
         return [f"{_SCALARS[port.type]} {port.name};"]
     if port.space == "registers":

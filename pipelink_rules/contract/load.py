@@ -59,6 +59,7 @@ KEYS = {
     "named_barriers": False,
     "numeric": False,
     "requires": False,
+    "coresident": False,
 }
 
 
@@ -137,6 +138,7 @@ def _contract(top: Block, findings: Findings, file: str) -> Contract:
         named_barriers=tuple(barriers.values()),
         numeric=read_numeric(top),
         requires=top.exprs("requires", LAUNCH_TIME, may_be_empty=True),
+        coresident=top.word("coresident", ("grid",), ""),
         file=file,
         span=top.keys.get("component", Span(file, 1, 1)),
     )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.indexed import read_index, split_index
 from pipelink_rules.contract.reader import Block
 from pipelink_rules.contract.text import Node, Scalar, Table
 from pipelink_rules.diagnostics.diagnostic import Label
@@ -27,9 +28,11 @@ VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
     "await": ("await mma N, await store N [full]", ()),
     "release": ("release RING [lag N]", ("ring in",)),
     "store": ("store SOURCE -> TENSOR", ("ring in", "buffer")),
-    "fence": ("fence async", ()),
+    "fence": ("fence async, fence global", ()),
     "sync": ("sync BARRIER", ("named barrier",)),
     "arrive": ("arrive BARRIER", ("named barrier",)),
+    "signal": ("signal COUNTER[FIELD]", ("counter out",)),
+    "until": ("until COUNTER[FIELD] SIGNALS", ("counter in",)),
 }
 # What a role may do outside its work items, where the glue calls the runtime for it.
 OUTSIDE = frozenset({"await", "fence", "sync", "arrive"})
@@ -43,7 +46,8 @@ _FORMS = {
     "await": re.compile(r"await (mma|store) ([0-9]+)( full)?"),
     "release": re.compile(rf"release ({_NAME})(?: lag ([0-9]+))?"),
     "store": re.compile(rf"store ({_NAME}) ?-> ?({_NAME})"),
-    "fence": re.compile(r"fence (async)"),
+    "fence": re.compile(r"fence (async|global)"),
+    "until": re.compile(rf"until ({_NAME}) (.+)"),
 }
 _ONE = re.compile(rf"({'|'.join(VERBS)}) ({_NAME})")
 
@@ -134,7 +138,8 @@ def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op |
             helps=did_you_mean(verb, VERBS),
         )
         return None
-    op = _parse(verb, text)
+    indexed = split_index(text)
+    op = _parse(verb, indexed.text)
     if op is None:
         findings.add(
             "PL0014",
@@ -144,7 +149,7 @@ def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op |
             found=text[:60],
         )
         return None
-    op = replace(op, span=node.span)
+    op = read_index(findings, node, replace(op, span=node.span), indexed, reach.ports)
     if max(op.count, op.lag) > LARGEST_COUNT:
         findings.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
     if key != "body" and (verb not in OUTSIDE or op.target == "mma"):
@@ -173,6 +178,8 @@ def _parse(verb: str, text: str) -> Op | None:
         return Op(verb, part[0], lag=int((part[1] or "0")[:6]))
     if verb == "store":
         return Op(verb, part[0], source=part[1])
+    if verb == "until":
+        return Op(verb, part[0], threshold=Expr(part[1]))
     return Op(verb, part[0] if verb == "fence" else part[1])
 
 
@@ -255,6 +262,8 @@ def _kinds(kinds: tuple[str, ...]) -> str:
         "global out": "a global out port",
         "global in": "a global in port",
         "scalar in": "a scalar port",
+        "counter out": "a counter out port",
+        "counter in": "a counter in port",
         "buffer": "a buffer",
         "named barrier": "a named barrier",
     }

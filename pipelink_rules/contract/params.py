@@ -23,7 +23,7 @@ PARAM_KEYS = {
 }
 SYMBOL_KEYS = {"min": False, "max": False, "multiple_of": False}
 WORK_KEYS = {"kind": True, "direction": True, "tile": True, "items": False, "fields": True}
-FIELD_KEYS = {"value": False, "min": False, "max": False}
+FIELD_KEYS = dict.fromkeys(("value", "min", "max", "ordinal_of", "times"), False)
 NUMERIC_KEYS = {
     "accumulate": False,
     "rounds_to": False,
@@ -128,9 +128,12 @@ def read_work(top: Block) -> Work | None:
                 inner.expr("value", LAUNCH_TIME),
                 inner.expr("min", LAUNCH_TIME) or Expr("0"),
                 inner.expr("max", LAUNCH_TIME),
+                _ordinal_of(inner, name),
+                inner.expr("times", COMPILE_TIME),
                 inner.span,
             )
         )
+    _check_ordinals(top, fields)
     kind = block.scalar("kind", "a word")
     if kind is not None and (reason := problem_with(kind.text)):
         top.findings.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
@@ -142,6 +145,31 @@ def read_work(top: Block) -> Work | None:
         block.expr("items", LAUNCH_TIME),
         block.span,
     )
+
+
+def _ordinal_of(block: Block, name: str) -> str:
+    node = block.scalar("ordinal_of", "the name of a work field")
+    if node is None:
+        block.refuse("times", "it counts nothing", "add `ordinal_of: FIELD`")
+        return ""
+    block.require("times", "it counts the items of a field", "say how many there are of each")
+    block.refuse("value", "it varies from item to item")
+    if node.text == name:
+        block.wrong(node, "another field", block.named("ordinal_of"))
+    return node.text
+
+
+def _check_ordinals(top: Block, fields: list[WorkField]) -> None:
+    names = [field.name for field in fields]
+    for field in fields:
+        if field.ordinal_of and field.ordinal_of not in names:
+            top.findings.add(
+                "PL0016",
+                f"`ordinal_of` of work field `{field.name}` names `{field.ordinal_of}`, "
+                "which is not declared",
+                field.span,
+                helps=did_you_mean(field.ordinal_of, names, "fields"),
+            )
 
 
 def read_numeric(top: Block) -> Numeric:

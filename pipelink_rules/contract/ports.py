@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.reader import Block
 from pipelink_rules.contract.text import Items, Node, Scalar
+from pipelink_rules.contract.workspace import INITS, SCOPES, check_counter, check_scratch
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import (
     Buffer,
@@ -19,7 +20,7 @@ from pipelink_rules.model.contract import (
 )
 from pipelink_rules.model.source import Expr, Span
 
-SPACES = ("ring", "registers", "global", "scalar")
+SPACES = ("ring", "registers", "global", "scalar", "counter")
 DIRECTIONS = ("in", "out")
 PROXIES = ("generic", "async")
 FRAGMENTS = ("wgmma_m64",)
@@ -35,7 +36,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "item": ("ring",),
     "rate": ("ring",),
     "proxy": ("ring",),
-    "arrivals": ("ring",),
+    "arrivals": ("ring", "counter"),
     "tx_bytes": ("ring",),
     "stages": ("ring",),
     "raw": ("ring",),
@@ -47,6 +48,10 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "strides": ("global",),
     "tile": ("global",),
     "align": ("global",),
+    "scratch": ("global",),
+    "init": ("global",),
+    "count": ("counter",),
+    "scope": ("counter",),
     "type": ("scalar",),
 }
 NEEDED = {
@@ -54,6 +59,7 @@ NEEDED = {
     "registers": ("direction", "fragment", "dtype", "shape"),
     "global": ("direction", "dtype", "shape"),
     "scalar": ("type",),
+    "counter": ("direction", "scope"),
 }
 PORT_KEYS = {clause: clause in ("space", "role") for clause in CLAUSES}
 MEMBER_KEYS = {"dtype": True, "shape": True, "strides": False, "swizzle": False}
@@ -98,6 +104,10 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
     out = block.word("direction", DIRECTIONS, "in") == "out"
     if space == "scalar" and out:
         block.refuse("direction", "a scalar is given by the caller")
+    if space == "counter":
+        check_counter(block, out)
+    elif space == "global":
+        check_scratch(block, out)
     members: tuple[Member, ...] = ()
     if space == "ring":
         _check_ring(block, out)
@@ -133,6 +143,10 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
         pending=block.integer("pending", 0, 0, 16),
         tile=_tile(block),
         align=block.choice("align", ALIGNMENTS, 16),
+        scratch=block.flag("scratch", False),
+        init=block.word("init", INITS, ""),
+        count=block.expr("count", LAUNCH_TIME),
+        scope=block.word("scope", SCOPES, ""),
         type=block.word("type", SCALARS, ""),
         span=block.span,
         spans=tuple(sorted(block.places.items())),

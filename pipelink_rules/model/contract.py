@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelink_rules.model.operation import Op as Op
+from pipelink_rules.model.operation import Repeat as Repeat
 from pipelink_rules.model.source import Expr, Span
 
 # dtype name -> (bytes, C++ type).  The only dtypes that ports, buffers and parameters may name.
@@ -89,7 +91,8 @@ class Port:
     """Where data enters or leaves a role, typed.
 
     space: "ring" (shared-memory ring), "registers" (a fragment), "global" (a tensor of the
-    caller), "scalar" (a number of the caller).
+    caller, or scratch memory of the launcher), "scalar" (a number of the caller), "counter" (an
+    array of counters in global memory: out = signals, in = waits).
     """
 
     name: str
@@ -111,6 +114,11 @@ class Port:
     # global
     tile: TileAccess | None = None
     align: int = 16  # bytes, of the base pointer
+    scratch: bool = False  # memory of the launcher, connected like a ring; not a tensor
+    init: str = ""  # scratch out: what it holds when a launch begins, "none" or "zero"
+    # counter; `arrivals` of an out port: how often one `signal` of the whole role counts
+    count: Expr | None = None  # out: counters in the array, over symbols
+    scope: str = ""  # who synchronises by it: "cta", "cluster", "gpu" or "sys"
     # scalar
     type: str = ""
     span: Span | None = None
@@ -119,47 +127,6 @@ class Port:
     def where(self, clause: str) -> Span | None:
         """The place of one clause, or of the port where the clause was left to its default."""
         return dict(self.spans).get(clause, self.span)
-
-
-@dataclass(frozen=True)
-class Op:
-    """One protocol operation of a role, in program order.
-
-    verb     target               meaning
-    acquire  ring out             wait until the next stage is empty; it becomes the current item
-    expect   ring out             arrive on full and announce tx_bytes
-    copy     ring out (+ tensor)  bulk/tensor copy from global into the current item (async proxy)
-    write    ring out / buffer / registers / global   generic stores
-    commit   ring out             arrive on full
-    wait     ring in              wait until the next item is full; it becomes the current item
-    read     ring in / buffer / registers / global   generic loads
-    mma      ring in              one committed wgmma group reads the current item (async proxy)
-    await    mma N | store N      wait until at most N groups of that kind are pending
-    release  ring in (lag)        arrive on empty for the item `lag` before the current one;
-                                  nothing where this work item has no such item
-    store    ring in / buffer     one committed bulk store group reads it (async proxy)
-    fence    async                fence.proxy.async
-    sync     named barrier        arrive and wait
-    arrive   named barrier        arrive only
-    """
-
-    verb: str
-    target: str = ""  # port, buffer, named barrier; "mma"/"store" for await; "async" for fence
-    count: int = 0  # await: groups that may stay pending
-    lag: int = 0  # release
-    member: str = ""  # copy: the member written
-    source: str = ""  # copy: the global port read; store: the global port written
-    full: bool = False  # await store: wait for global visibility, not only for the shared reads
-    span: Span | None = None
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """Operations repeated `count` times (an expression over work fields and parameters)."""
-
-    count: Expr
-    body: tuple[Op | Repeat, ...]
-    span: Span | None = None
 
 
 def round_registers(count: int) -> int:
@@ -233,6 +200,10 @@ class WorkField:
     value: Expr | None = None  # over symbols; None = varies from item to item
     minimum: Expr = Expr("0")
     maximum: Expr | None = None
+    # The items with equal values of the field `ordinal_of` have 0, 1, ..., times - 1 here, in
+    # increasing order of their numbers.
+    ordinal_of: str = ""
+    times: Expr | None = None  # over parameters
     span: Span | None = None
 
 
@@ -278,6 +249,7 @@ class Contract:
     named_barriers: tuple[NamedBarrier, ...] = ()
     numeric: Numeric = Numeric()
     requires: tuple[Expr, ...] = ()  # host preconditions over symbols
+    coresident: str = ""  # "grid": it waits for other CTAs, so all of them have to be resident
     file: str = ""
     span: Span | None = None
 

@@ -73,6 +73,8 @@ class Instance:
 RING = "ring"  # shared ring -> shared ring: same memory, full/empty mbarriers, nothing generated
 FUSED = "fused"  # registers -> registers in the same warps: passed by reference
 HANDOVER = "handover"  # registers -> registers of other warps, through a generated shared ring
+SCRATCH = "scratch"  # scratch -> scratch: the same global memory, owned by the launcher
+COUNTER = "counter"  # signals -> waits: the same counters in global memory
 
 
 @dataclass(frozen=True)

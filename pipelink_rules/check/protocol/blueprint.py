@@ -63,8 +63,10 @@ def text_of(op: Op) -> str:
         return f"copy {op.source} -> {op.target}.{op.member}"
     if op.verb == "store":
         return f"store {op.target} -> {op.source}"
+    if op.verb == "until":
+        return f"until {op.target}{op.piece} {op.threshold}"
     if op.verb == "await":
         return f"await {op.target} {op.count}" + (" full" if op.full else "")
     if op.verb == "release":
         return f"release {op.target} lag {op.lag}"
-    return f"{op.verb} {op.target}".strip()
+    return f"{op.verb} {op.target}{op.piece}".strip()

@@ -192,7 +192,8 @@ class Run:
         if verb == "await":
             self._add(AWAIT, op.target, amount=op.count, origin=origin)
         elif verb == "fence":
-            self._add(FENCE, origin=origin)
+            if op.target == "async":  # the other one is about global memory
+                self._add(FENCE, origin=origin)
         elif verb in ("sync", "arrive"):
             self._named(instance, op, origin)
         elif (instance, op.target) in self.blueprint.channels:

@@ -1,0 +1,59 @@
+"""What does a role do, in program order?  The operations of a contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelink_rules.model.source import Expr, Span
+
+
+@dataclass(frozen=True)
+class Op:
+    """One protocol operation of a role, in program order.
+
+    verb     target               meaning
+    acquire  ring out             wait until the next stage is empty; it becomes the current item
+    expect   ring out             arrive on full and announce tx_bytes
+    copy     ring out (+ tensor)  bulk/tensor copy from global into the current item (async proxy)
+    write    ring out / buffer / registers / global   generic stores
+    commit   ring out             arrive on full
+    wait     ring in              wait until the next item is full; it becomes the current item
+    read     ring in / buffer / registers / global   generic loads
+    mma      ring in              one committed wgmma group reads the current item (async proxy)
+    await    mma N | store N      wait until at most N groups of that kind are pending
+    release  ring in (lag)        arrive on empty for the item `lag` before the current one;
+                                  nothing where this work item has no such item
+    store    ring in / buffer     one committed bulk store group reads it (async proxy)
+    fence    async                fence.proxy.async
+    sync     named barrier        arrive and wait
+    arrive   named barrier        arrive only
+    signal   counter out [field]  count one up, after everything this warp did before (release)
+    until    counter in [field]   wait until the counter stands at `threshold` signals (acquire)
+
+    Accesses to scratch say which piece they touch: `write S[tile, part]`, `read S[tile]`.
+    """
+
+    verb: str
+    target: str = ""  # port, buffer, named barrier; "mma"/"store" for await; "async" for fence
+    count: int = 0  # await: groups that may stay pending
+    lag: int = 0  # release
+    member: str = ""  # copy: the member written
+    source: str = ""  # copy: the global port read; store: the global port written
+    full: bool = False  # await store: wait for global visibility, not only for the shared reads
+    index: tuple[Expr, ...] = ()  # counter or piece of scratch: a work field, then an expression
+    threshold: Expr | None = None  # until: signals to wait for, over parameters and fields
+    span: Span | None = None
+
+    @property
+    def piece(self) -> str:
+        """`[tile, part]` as written; empty where the operation has no index."""
+        return f"[{', '.join(expr.text for expr in self.index)}]" if self.index else ""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """Operations repeated `count` times (an expression over work fields and parameters)."""
+
+    count: Expr
+    body: tuple[Op | Repeat, ...]
+    span: Span | None = None
