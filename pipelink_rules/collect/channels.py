@@ -1,7 +1,8 @@
-"""Which shared-memory rings does the megakernel have?  Connections -> channels.
+"""Which rings does the megakernel have?  Connections -> channels.
 
-A ring port makes one channel for all its consumers.  A hand-over makes one channel between two
-register ports; a stage holds the fragments of all warpgroups of one work item.
+A ring port makes one channel for all its consumers, in shared or in tensor memory.  A hand-over
+makes one channel between two register ports; a stage holds the fragments of all warpgroups of one
+work item.
 """
 
 from __future__ import annotations
@@ -10,10 +11,17 @@ from collections.abc import Mapping
 
 from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.values import number
-from pipelink_rules.contract.item import item_layout
+from pipelink_rules.contract.item import ItemLayout, item_layout, tensor_columns
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import DTYPES, Contract, Port
-from pipelink_rules.model.program import HANDOVER, RING, Channel, Connection, MegakernelSpec
+from pipelink_rules.model.program import (
+    HANDOVER,
+    RING,
+    TENSOR_MEMORY,
+    Channel,
+    Connection,
+    MegakernelSpec,
+)
 
 HANDOVER_STAGES = (1, 2)  # one to hide the copy behind, or two; more costs what rings need
 HANDOVER_ALIGN = 16  # bytes, one vector access of a thread
@@ -32,7 +40,7 @@ def channels_of(
     rings: dict[tuple[str, str], list[Connection]] = {}
     found = []
     for connection in connections:
-        if connection.transfer == RING:
+        if connection.transfer in (RING, TENSOR_MEMORY):
             rings.setdefault(connection.producer, []).append(connection)
         elif connection.transfer == HANDOVER:
             found.append(builder.handover(connection))
@@ -51,12 +59,13 @@ class _Channels:
     def ring(self, producer: tuple[str, str], joined: list[Connection]) -> Channel:
         name = ".".join(producer)
         port = self._port(producer)
-        layout = item_layout(port)
+        tensor = port.space == "tensor_memory"
+        layout = ItemLayout((), 0, 0, 16) if tensor else item_layout(port)
         consumers = tuple(sorted(connection.consumer for connection in joined))
         minimum, maximum = self._stages(name, port.stages.minimum, port.stages.maximum, port)
         return Channel(
             name=name,
-            kind=RING,
+            kind=TENSOR_MEMORY if tensor else RING,
             producer=producer,
             consumers=consumers,
             stage_bytes=layout.stage_bytes,
@@ -66,6 +75,7 @@ class _Channels:
             full_arrivals=number(port.arrivals),
             empty_arrivals=sum(number(self._port(end).arrivals) for end in consumers),
             member_offsets=layout.offsets,
+            columns=tensor_columns(port) if tensor else 0,
             span=joined[0].span,
         )
 

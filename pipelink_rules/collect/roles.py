@@ -9,7 +9,7 @@ from pipelink_rules.collect.groups import Group, Member, Roles
 from pipelink_rules.collect.order import data_order
 from pipelink_rules.collect.values import number
 from pipelink_rules.collect.warps import WARPGROUP, assign_warps
-from pipelink_rules.model.contract import round_registers
+from pipelink_rules.model.contract import Op, Repeat, round_registers
 from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, ProgramRole
 from pipelink_rules.model.variant import Variant
 
@@ -46,15 +46,30 @@ def _program_role(roles: Roles, variants: Mapping[str, Variant], group: Group) -
     fragment = any(
         port.space == "registers" for member in group.members for port in roles.ports(member)
     )
+    tensor = any(  # a warp reaches the lanes of its place in the warpgroup
+        port.space == "tensor_memory" and _moves(roles.of[member].body, port.name)
+        for member in group.members
+        for port in roles.ports(member)
+    )
     return ProgramRole(
         name="+".join(roles.label(member) for member in group.members),
         members=tuple(group.members),
         warps=group.warps,
         calls=group.calls,
-        warpgroup=whole or (fragment and group.warps % WARPGROUP == 0),
+        warpgroup=whole or ((fragment or tensor) and group.warps % WARPGROUP == 0),
         minimum=minimum,
         want=max(minimum, want),
         entry=entry,
+    )
+
+
+def _moves(body: tuple[Op | Repeat, ...], port: str) -> bool:
+    """Whether some operation moves the port's data through registers (tcgen05.ld, tcgen05.st)."""
+    return any(
+        _moves(item.body, port)
+        if isinstance(item, Repeat)
+        else item.verb in ("read", "write") and item.target == port
+        for item in body
     )
 
 

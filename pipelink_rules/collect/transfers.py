@@ -16,6 +16,7 @@ from pipelink_rules.model.program import (
     HANDOVER,
     RING,
     SCRATCH,
+    TENSOR_MEMORY,
     Connection,
     MegakernelSpec,
 )
@@ -24,12 +25,14 @@ from pipelink_rules.model.source import Span
 FRAGMENT = "wgmma_m64"  # the fragment that a hand-over can move: 64 rows per warpgroup
 KINDS = {  # space -> transfers, default first
     "ring": (RING,),
+    "tensor_memory": (TENSOR_MEMORY,),
     "registers": (FUSED, HANDOVER),
     "scratch": (SCRATCH,),
     "counter": (COUNTER,),
 }
 _MEANING = {
     RING: "both ends use the same shared memory",
+    TENSOR_MEMORY: "both ends use the same tensor memory",
     FUSED: "both roles run on the same warps",
     HANDOVER: "through a shared ring to other warps",
     SCRATCH: "both ends use the same global memory",

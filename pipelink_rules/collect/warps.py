@@ -55,7 +55,8 @@ def refusal(roles: Roles, group: Group, warps: int) -> str:
         whole = role.split == "warpgroup" or any(port.space == "registers" for port in ports)
         if whole and warps % WARPGROUP:
             return f"`{name}` works in whole warpgroups"
-        ring = next((port for port in ports if port.space == "ring"), None)
+        rings = ("ring", "tensor_memory")
+        ring = next((port for port in ports if port.space in rings), None)
         if ring is not None:
             calls = group.declared // warps
             return f"called {calls} times, `{name}` would take too many items of `{ring.name}`"

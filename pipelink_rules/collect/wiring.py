@@ -133,8 +133,8 @@ class _Ports:
             entry.span,
             (sink.where("space"), f"{entry.consumer} is {SPACES.get(takes, takes)}"),
             (source.where("space"), f"{entry.producer} is {SPACES.get(gives, gives)}"),
-            expected="ring to ring, or registers to registers"
-            if {gives, takes} <= {"ring", "registers", *SECTION_OF}
+            expected="one space on both ends: ring, tensor memory or registers"
+            if {gives, takes} <= {"ring", "tensor_memory", "registers", *SECTION_OF}
             else "counters to counters, or scratch memory to scratch memory",
             found=f"{gives} to {takes}",
             helps=tuple(helps),

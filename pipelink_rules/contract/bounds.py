@@ -22,6 +22,7 @@ ARRIVALS = 2**20 - 1  # PTX ISA, mbarrier: range of the pending count
 TX_BYTES = 2**20 - 1  # PTX ISA, mbarrier: range of tx-count
 BOX_SIDE = 256  # CUDA driver API, cuTensorMapEncodeTiled
 EXTENT = 2**31 - 1
+TENSOR_LANES = 128
 MOST_TIMES = 256  # items of one value of a work field that a schedule may number
 
 
@@ -164,6 +165,8 @@ def _port(bounds: _Bounds, port: Port) -> None:
         )
     if port.fragment == "wgmma_m64":
         _fragment(bounds, port, name)
+    if port.space == "tensor_memory":
+        _tensor_memory(bounds, port, name)
 
 
 def _fragment(bounds: _Bounds, port: Port, name: str) -> None:
@@ -177,6 +180,17 @@ def _fragment(bounds: _Bounds, port: Port, name: str) -> None:
     if tile.dtype != "f32":
         span = port.where("dtype")
         bounds.add(span, f"`dtype` of {name}", "f32, the accumulator of wgmma", tile.dtype)
+
+
+def _tensor_memory(bounds: _Bounds, port: Port, name: str) -> None:
+    """PTX ISA, tcgen05.mma, cta_group::1, M = 128: the accumulator is 128 lanes of N columns."""
+    tile = port.members[0]
+    lanes, columns = tile.shape
+    bounds.number(lanes, f"lanes of {name}", TENSOR_LANES, TENSOR_LANES, 1, "tensor memory: 128")
+    why = "tcgen05.mma with 128 lanes takes N = 16, 32, ... 256"
+    bounds.number(columns, f"columns of {name}", 16, 256, 16, why)
+    if tile.dtype != "f32":
+        bounds.add(port.where("dtype"), f"`dtype` of {name}", "f32, one column each", tile.dtype)
 
 
 def _member(bounds: _Bounds, port: Port, member: Member) -> None:

@@ -159,8 +159,10 @@ def _relocations(contract: Contract, role: Role) -> list[str]:
     rings = [p for p in contract.ports if p.role == role.name and p.space == "ring"]
     buffers = [b for b in contract.buffers if b.role == role.name]
     barriers = [b for b in contract.named_barriers if role.name in b.roles]
+    tensor = [p for p in contract.ports if p.role == role.name and p.space == "tensor_memory"]
     return [
         *(f"pipelink::Ring {port.name};" for port in rings),
+        *(f"pipelink::TensorRing {port.name};" for port in tensor),
         *(f"pipelink::Buffer {buffer.name};" for buffer in buffers),
         *(f"pipelink::NamedBarrier {barrier.name};" for barrier in barriers),
     ]
@@ -173,7 +175,7 @@ def _ports(contract: Contract, role: Role) -> list[str]:
 
 
 def _port_field(port: Port) -> list[str]:
-    if port.space == "ring":
+    if port.space in ("ring", "tensor_memory"):
         return [f"pipelink::Cursor {port.name};"]
     if port.space == "counter":
         return [f"pipelink::Counters {port.name};"]

@@ -55,3 +55,9 @@ def item_layout(port: Port) -> ItemLayout:
         end, align = end + member_span(member), max(align, step)
         data += member_bytes(member)
     return ItemLayout(tuple(offsets), data, -(-end // align) * align, align)
+
+
+def tensor_columns(port: Port) -> int:
+    """Columns of one item of a tensor-memory port: 32 bits of every lane each."""
+    member = port.members[0]
+    return evaluate(member.shape[1], {}) * DTYPES[member.dtype][0] // 4

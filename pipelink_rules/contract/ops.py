@@ -15,20 +15,21 @@ from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Op, Port, Repeat
 from pipelink_rules.model.source import Expr, Span
 
+RINGS_IN, RINGS_OUT = ("ring in", "tensor_memory in"), ("ring out", "tensor_memory out")
 # verb -> (form, kinds of the target)
 VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "acquire": ("acquire RING", ("ring out",)),
+    "acquire": ("acquire RING", RINGS_OUT),
     "expect": ("expect RING", ("ring out",)),
     "copy": ("copy TENSOR -> RING.MEMBER", ("ring out",)),
-    "write": ("write TARGET", ("ring out", "buffer", "registers out", "global out")),
-    "commit": ("commit RING", ("ring out",)),
-    "wait": ("wait RING", ("ring in",)),
-    "read": ("read SOURCE", ("ring in", "buffer", "registers in", "global in")),
-    "mma": ("mma RING", ("ring in",)),
-    "await": ("await mma N, await store N [full]", ()),
-    "release": ("release RING [lag N]", ("ring in",)),
+    "write": ("write TARGET", (*RINGS_OUT, "buffer", "registers out", "global out")),
+    "commit": ("commit RING, commit mma -> RING", RINGS_OUT),
+    "wait": ("wait RING", RINGS_IN),
+    "read": ("read SOURCE", (*RINGS_IN, "buffer", "registers in", "global in")),
+    "mma": ("mma RING, mma RING -> TENSOR_MEMORY", ("ring in",)),
+    "await": ("await mma N, await store N [full], await tensor load, await tensor store", ()),
+    "release": ("release RING [lag N]", RINGS_IN),
     "store": ("store SOURCE -> TENSOR", ("ring in", "buffer")),
-    "fence": ("fence async, fence global", ()),
+    "fence": ("fence async, fence tensor before, fence tensor after, fence global", ()),
     "sync": ("sync BARRIER", ("named barrier",)),
     "arrive": ("arrive BARRIER", ("named barrier",)),
     "signal": ("signal COUNTER[FIELD]", ("counter out",)),
@@ -43,10 +44,12 @@ DEEPEST_REPEAT = 4
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _FORMS = {
     "copy": re.compile(rf"copy ({_NAME}) ?-> ?({_NAME})\.({_NAME})"),
-    "await": re.compile(r"await (mma|store) ([0-9]+)( full)?"),
+    "commit": re.compile(rf"commit (?:(mma) ?-> ?)?({_NAME})"),
+    "mma": re.compile(rf"mma ({_NAME})(?: ?-> ?({_NAME}))?"),
+    "await": re.compile(r"await (?:(mma|store) ([0-9]+)( full)?|(tensor (?:load|store)))"),
     "release": re.compile(rf"release ({_NAME})(?: lag ([0-9]+))?"),
     "store": re.compile(rf"store ({_NAME}) ?-> ?({_NAME})"),
-    "fence": re.compile(r"fence (async|global)"),
+    "fence": re.compile(r"fence (async|tensor before|tensor after|global)"),
     "until": re.compile(rf"until ({_NAME}) (.+)"),
 }
 _ONE = re.compile(rf"({'|'.join(VERBS)}) ({_NAME})")
@@ -91,9 +94,7 @@ def read_body(block: Block, key: str, reach: Reach) -> tuple[Op | Repeat, ...]:
 
 def uses_mma(body: tuple[Op | Repeat, ...]) -> bool:
     """Whether some operation is a wgmma group."""
-    return any(
-        uses_mma(item.body) if isinstance(item, Repeat) else item.verb == "mma" for item in body
-    )
+    return any(uses_mma(item.body) if isinstance(item, Repeat) else item.wgmma for item in body)
 
 
 def _read(
@@ -170,9 +171,13 @@ def _parse(verb: str, text: str) -> Op | None:
     part = matched.groups()
     if verb == "copy":
         return Op(verb, part[1], member=part[2], source=part[0])
+    if verb == "mma":
+        return Op(verb, part[0], source=part[1] or "")
+    if verb == "commit":
+        return Op(verb, part[1], source=part[0] or "")
     if verb == "await":
-        if part[2] and part[0] != "store":
-            return None
+        if part[3] or (part[2] and part[0] != "store"):
+            return Op(verb, part[3]) if part[3] else None
         return Op(verb, part[0], count=int(part[1][:6]), full=bool(part[2]))
     if verb == "release":
         return Op(verb, part[0], lag=int((part[1] or "0")[:6]))
@@ -185,6 +190,8 @@ def _parse(verb: str, text: str) -> Op | None:
 
 def _check_target(findings: Findings, node: Scalar, reach: Reach, op: Op) -> None:
     wanted = VERBS[op.verb][1]
+    if op.verb == "commit" and op.source:
+        wanted = ("ring in", "tensor_memory out")
     if (
         wanted
         and _check_name(findings, node, reach, op.verb, op.target, wanted)
@@ -198,9 +205,9 @@ def _check_target(findings: Findings, node: Scalar, reach: Reach, op: Op) -> Non
                 _part(node, f"{op.target}.{op.member}"),
                 helps=did_you_mean(op.member, members),
             )
-    if op.verb in ("copy", "store"):
-        space = "global in" if op.verb == "copy" else "global out"
-        _check_name(findings, node, reach, op.verb, op.source, (space,))
+    spaces = {"copy": "global in", "store": "global out", "mma": "tensor_memory out"}
+    if op.verb in spaces and op.source:
+        _check_name(findings, node, reach, op.verb, op.source, (spaces[op.verb],))
 
 
 def _check_name(
@@ -257,6 +264,8 @@ def _kinds(kinds: tuple[str, ...]) -> str:
     names = {
         "ring out": "a ring out port",
         "ring in": "a ring in port",
+        "tensor_memory out": "a tensor-memory out port",
+        "tensor_memory in": "a tensor-memory in port",
         "registers out": "a register out port",
         "registers in": "a register in port",
         "global out": "a global out port",

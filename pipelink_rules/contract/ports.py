@@ -20,7 +20,7 @@ from pipelink_rules.model.contract import (
 )
 from pipelink_rules.model.source import Expr, Span
 
-SPACES = ("ring", "registers", "global", "scalar", "counter")
+SPACES = ("ring", "tensor_memory", "registers", "global", "scalar", "counter")
 DIRECTIONS = ("in", "out")
 PROXIES = ("generic", "async")
 FRAGMENTS = ("wgmma_m64",)
@@ -34,17 +34,17 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "direction": SPACES,
     "role": SPACES,
     "item": ("ring",),
-    "rate": ("ring",),
+    "rate": ("ring", "tensor_memory"),
     "proxy": ("ring",),
-    "arrivals": ("ring", "counter"),
+    "arrivals": ("ring", "tensor_memory", "counter"),
     "tx_bytes": ("ring",),
-    "stages": ("ring",),
+    "stages": ("ring", "tensor_memory"),
     "raw": ("ring",),
     "fragment": ("registers",),
     "in_place": ("registers",),
     "pending": ("registers",),
-    "dtype": ("registers", "global"),
-    "shape": ("registers", "global"),
+    "dtype": ("tensor_memory", "registers", "global"),
+    "shape": ("tensor_memory", "registers", "global"),
     "strides": ("global",),
     "tile": ("global",),
     "align": ("global",),
@@ -56,6 +56,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
 }
 NEEDED = {
     "ring": ("direction", "item"),
+    "tensor_memory": ("direction", "dtype", "shape"),
     "registers": ("direction", "fragment", "dtype", "shape"),
     "global": ("direction", "dtype", "shape"),
     "scalar": ("type",),
@@ -112,15 +113,19 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
     if space == "ring":
         _check_ring(block, out)
         members = _members(block)
-    elif space in ("registers", "global"):
+    elif space in ("tensor_memory", "registers", "global"):
         scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
         members = (_member("", block, scope, block.span),)
-    if space == "registers" and members[0].shape and len(members[0].shape) != 2:
+    if space == "tensor_memory" and not out:
+        block.refuse("stages", "it reads; the producer says how many stages there may be")
+    two = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
+    if space in two and members[0].shape and len(members[0].shape) != 2:
         block.findings.add(
             "PL0017",
-            f"{block.named('shape')} is not that of a fragment",
+            f"{block.named('shape')} is not that of "
+            + ("a fragment" if space == "registers" else "tensor memory"),
             block.places["shape"],
-            expected="[rows, columns]",
+            expected=two[space],
             found=f"{len(members[0].shape)} extents",
         )
     if space == "registers" and not out:

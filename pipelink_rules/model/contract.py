@@ -90,9 +90,10 @@ class Stages:
 class Port:
     """Where data enters or leaves a role, typed.
 
-    space: "ring" (shared-memory ring), "registers" (a fragment), "global" (a tensor of the
-    caller, or scratch memory of the launcher), "scalar" (a number of the caller), "counter" (an
-    array of counters in global memory: out = signals, in = waits).
+    space: "ring" (shared-memory ring), "tensor_memory" (a ring whose stages are columns of tensor
+    memory), "registers" (a fragment), "global" (a tensor of the caller, or scratch memory of the
+    launcher), "scalar" (a number of the caller), "counter" (an array of counters in global memory:
+    out = signals, in = waits).
     """
 
     name: str
@@ -101,7 +102,7 @@ class Port:
     role: str
     members: tuple[Member, ...]  # ring: the tiles of one item; others: exactly one (scalar: none)
     rate: Expr = Expr("1")  # items per work item
-    # ring
+    # ring and tensor_memory (arrivals, stages, rate: both)
     proxy: str = "generic"  # how this side touches the slot: "generic" or "async"
     arrivals: Expr = Expr("1")  # arrivals of this side per item: on full (out) or on empty (in)
     tx_bytes: Expr | None = None  # ring out, proxy async: bytes announced per item

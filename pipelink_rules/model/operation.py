@@ -21,6 +21,10 @@ class Op:
     read     ring in / buffer / registers / global   generic loads
     mma      ring in              one committed wgmma group reads the current item (async proxy)
     await    mma N | store N      wait until at most N groups of that kind are pending
+    mma      ring in -> tensor    tcgen05.mma of one thread reads it and adds to the tensor item
+    commit   mma -> ring | tensor tcgen05.commit: arrive once all mma before it are over
+    await    tensor load | store  tcgen05.wait::ld, ::st after `read`, `write` of tensor memory
+    fence    tensor before|after  tcgen05.fence::before_thread_sync, ::after_thread_sync
     release  ring in (lag)        arrive on empty for the item `lag` before the current one;
                                   nothing where this work item has no such item
     store    ring in / buffer     one committed bulk store group reads it (async proxy)
@@ -34,15 +38,20 @@ class Op:
     """
 
     verb: str
-    target: str = ""  # port, buffer, named barrier; "mma"/"store" for await; "async" for fence
+    target: str = ""  # port, buffer, named barrier; kind of await; "async", "tensor after", ...
     count: int = 0  # await: groups that may stay pending
     lag: int = 0  # release
     member: str = ""  # copy: the member written
-    source: str = ""  # copy: the global port read; store: the global port written
+    source: str = ""  # copy, store: the tensor; mma: tensor memory; commit: "mma" for tcgen05
     full: bool = False  # await store: wait for global visibility, not only for the shared reads
     index: tuple[Expr, ...] = ()  # counter or piece of scratch: a work field, then an expression
     threshold: Expr | None = None  # until: signals to wait for, over parameters and fields
     span: Span | None = None
+
+    @property
+    def wgmma(self) -> bool:
+        """Whether it is a wgmma group (and not a tcgen05.mma)."""
+        return self.verb == "mma" and not self.source
 
     @property
     def piece(self) -> str:

@@ -38,6 +38,20 @@ class SharedItem:
 
 
 @dataclass(frozen=True)
+class TensorNeed:
+    """Columns of tensor memory, all 128 lanes of them, that a channel needs per stage.
+
+    Two needs may share columns only if their phase masks do not meet.
+    """
+
+    name: str
+    columns: int  # per stage where `channel` is set
+    phases: int
+    channel: str = ""  # the stage variable that multiplies `columns`
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
 class StageVariable:
     """The stage count of a channel; lower `priority` is maximised first."""
 
@@ -85,6 +99,7 @@ class PlacementProblem:
     mbarriers_per_stage: tuple[tuple[str, int], ...]  # channel -> mbarriers per stage (2 * shares)
     mbarriers_fixed: int = 0
     reserved_barriers: tuple[int, ...] = (0,)
+    tensor: tuple[TensorNeed, ...] = ()
     span: Span | None = None  # of the megakernel's declaration
 
 
@@ -121,6 +136,8 @@ class Placement:
     solver: str  # "z3 5.4.1"
     notes: tuple[str, ...] = ()
     kept: bool = False  # taken over from the previous placement (stability)
+    columns: tuple[tuple[str, int], ...] = ()  # tensor need -> first column of the allocation
+    tensor_columns: int = 0  # allocated: a power of two from 32 up, 0 where there is no need
 
     def stage_count(self, channel: str) -> int:
         """Stages of a channel; KeyError where there is none."""
@@ -129,6 +146,10 @@ class Placement:
     def offset(self, item: str) -> int:
         """Byte offset of a shared item; KeyError where there is none."""
         return dict(self.offsets)[item]
+
+    def first_column(self, need: str) -> int:
+        """First column of tensor memory of a need; KeyError where there is none."""
+        return dict(self.columns)[need]
 
     def barrier_offset(self, channel: str) -> int:
         """Byte offset of full[0] of a channel's first share; empty[0] is 8 * stages bytes on."""

@@ -72,6 +72,7 @@ class Instance:
 # Transfer kinds of this version (design.md §7).
 RING = "ring"  # shared ring -> shared ring: same memory, full/empty mbarriers, nothing generated
 FUSED = "fused"  # registers -> registers in the same warps: passed by reference
+TENSOR_MEMORY = "tensor_memory"  # tensor memory -> tensor memory: same columns, mbarriers as a ring
 HANDOVER = "handover"  # registers -> registers of other warps, through a generated shared ring
 SCRATCH = "scratch"  # scratch -> scratch: the same global memory, owned by the launcher
 COUNTER = "counter"  # signals -> waits: the same counters in global memory
@@ -94,16 +95,17 @@ class Connection:
 
 @dataclass(frozen=True)
 class Channel:
-    """A shared-memory ring of the program: one producer port, its consumers, its barriers.
+    """A ring of the program: one producer port, its consumers, its barriers.
 
     Channels of kind RING come from a producer's ring port.  Channels of kind HANDOVER are made by
     the linker: `shares` parallel rings with one stage count; a stage holds the accumulators of one
     work item, share w (one warpgroup's fragment) at byte w * stage_bytes / shares, each share
-    with full/empty mbarriers of its own.
+    with full/empty mbarriers of its own.  Channels of kind TENSOR_MEMORY have no bytes of shared
+    memory besides their mbarriers; a stage is `columns` columns of tensor memory.
     """
 
     name: str  # "load.ab", or "mma.acc>bias.acc" for a hand-over
-    kind: str  # RING or HANDOVER
+    kind: str  # RING, TENSOR_MEMORY or HANDOVER
     producer: tuple[str, str]
     consumers: tuple[tuple[str, str], ...]
     stage_bytes: int
@@ -114,6 +116,7 @@ class Channel:
     empty_arrivals: int  # mbarrier count of empty[stage]
     shares: int = 1  # HANDOVER: warpgroup fragments in a stage
     member_offsets: tuple[tuple[str, int], ...] = ()  # byte offset of each member in a stage
+    columns: int = 0  # TENSOR_MEMORY: of a stage, 32 bits each
     span: Span | None = None
 
 

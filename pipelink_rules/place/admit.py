@@ -130,6 +130,12 @@ def _shared(problem: PlacementProblem) -> Iterator[Diagnostic]:
         if name not in channels:
             yield _unknown_channel("the mbarrier table", name, channels, problem.span)
     yield from _number(problem.name, "fixed mbarriers:", problem.mbarriers_fixed, 0, problem.span)
+    yield from _unique("tensor memory needs", ((need.name, need.span) for need in problem.tensor))
+    for need in problem.tensor:
+        yield from _number(need.name, "columns:", need.columns, 1, need.span)
+        yield from _mask(problem, need.name, need.phases, need.span)
+        if need.channel and need.channel not in channels:
+            yield _unknown_channel(need.name, need.channel, channels, need.span)
 
 
 def _unknown_channel(

@@ -6,7 +6,7 @@ bytes alive per phase before a solver sees them; what contains a change already 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from pipelink_rules.model.placement import Placement, PlacementProblem
@@ -14,6 +14,7 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.bounds import admits, rows
 from pipelink_rules.place.joint import solve
+from pipelink_rules.place.tensor import columns_admit
 from pipelink_rules.place.warps import UNIT
 from pipelink_rules.place.words import count
 
@@ -24,7 +25,7 @@ PLACINGS = 8  # proposals placed
 
 def only_shared(problem: PlacementProblem) -> PlacementProblem:
     """The problem without everything but shared memory."""
-    return replace(problem, roles=(), barriers=())
+    return replace(problem, roles=(), barriers=(), tensor=())
 
 
 def only_launch(problem: PlacementProblem) -> PlacementProblem:
@@ -35,8 +36,15 @@ def only_launch(problem: PlacementProblem) -> PlacementProblem:
 def only_named(problem: PlacementProblem) -> PlacementProblem:
     """The problem without everything but named barriers."""
     return replace(
-        problem, items=(), stages=(), mbarriers_per_stage=(), mbarriers_fixed=0, roles=()
+        problem, items=(), stages=(), mbarriers_per_stage=(), mbarriers_fixed=0, roles=(), tensor=()
     )
+
+
+def only_tensor(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but tensor memory."""
+    used = {need.channel for need in problem.tensor}
+    stages = tuple(stage for stage in problem.stages if stage.name in used)
+    return replace(only_named(problem), barriers=(), stages=stages, tensor=problem.tensor)
 
 
 def _fits(problem: PlacementProblem, rlimit: int) -> bool:
@@ -47,6 +55,27 @@ def shared_changes(problem: PlacementProblem, rlimit: int, want: int = 3) -> tup
     """Up to `want` smallest sets of changes that make shared memory fit, the cheapest first."""
     problem = only_shared(problem)
     form, target = rows(problem), TARGETS[problem.target]
+
+    def admitted(counts: Mapping[str, int], occupancy: int) -> bool:
+        return admits(form, counts, target.shared_limit(occupancy))
+
+    return _changes(problem, admitted, rlimit, want)
+
+
+def tensor_changes(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
+    """The same for tensor memory."""
+    problem = only_tensor(problem)
+    return _changes(
+        problem, lambda counts, ctas: columns_admit(problem, counts, ctas), rlimit, want
+    )
+
+
+def _changes(
+    problem: PlacementProblem,
+    admitted: Callable[[Mapping[str, int], int], bool],
+    rlimit: int,
+    want: int,
+) -> tuple[str, ...]:
     minimum = {stage.name: stage.minimum for stage in problem.stages}
     found: list[tuple[int, ...]] = []
     words: list[str] = []
@@ -59,7 +88,7 @@ def shared_changes(problem: PlacementProblem, rlimit: int, want: int = 3) -> tup
         fewer, *lower = proposal
         counts = {name: minimum[name] - by for name, by in zip(sorted(minimum), lower, strict=True)}
         occupancy = problem.occupancy - fewer
-        if not admits(form, counts, target.shared_limit(occupancy)):
+        if not admitted(counts, occupancy):
             continue
         placings += 1
         changed = replace(

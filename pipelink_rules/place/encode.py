@@ -11,6 +11,7 @@ the text):
     r<i>  registers of a role / 8            c<i>  those that are useful to it / 8
     u<i>  1 where a role straddles nothing   p     1 where single-warp roles spread evenly
     q<i>  start of a loose role, in warpgroups
+    t<i>  first column of tensor memory of a need
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.bounds import rows
-from pipelink_rules.place.ids import ids, lowest_ids
+from pipelink_rules.place.ids import ids
 from pipelink_rules.place.sizes import MBARRIER_BYTES, TABLE_ALIGN, all_phases
-from pipelink_rules.place.warps import GROUP, UNIT, Assignment, Shape
+from pipelink_rules.place.tensor import column_limit
+from pipelink_rules.place.warps import GROUP, UNIT, Shape
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Encoding:
     groups: tuple[str, ...]
     compact: dict[str, str]  # loose role of several warps -> its u
     spread: str  # "p", or empty
+    columns: dict[str, tuple[str, int]]  # tensor need -> (variable, columns per unit of it)
 
 
 def encode(
@@ -54,6 +57,7 @@ def encode(
     writer = _Writer()
     stages = _stages(writer, problem)
     offsets, moved = _shared(writer, problem, stages, limit, keep or {})
+    columns = _columns(writer, problem, stages)
     named = _named(writer, problem)
     starts, aligned = _warps(writer, problem, shape)
     compact, spread = _neighbours(writer, problem, starts)
@@ -71,6 +75,7 @@ def encode(
         groups=groups,
         compact=compact,
         spread=spread,
+        columns=columns,
     )
 
 
@@ -158,6 +163,25 @@ def _shared(
     for row in rows(problem):  # redundant, and what makes refusals quick
         writer.claim(f"(<= {size(row.constant, list(row.coefficients))} {room})")
     return offsets, moved
+
+
+def _columns(
+    writer: _Writer, problem: PlacementProblem, stages: Mapping[str, str]
+) -> dict[str, tuple[str, int]]:
+    """Columns of tensor memory lie apart within the largest allocation."""
+    limit = column_limit(problem)
+    found: dict[str, tuple[str, int]] = {}
+    boxes: list[tuple[int, str, str]] = []
+    for index, need in enumerate(sorted(problem.tensor, key=lambda need: need.name)):
+        variable = writer.integer(f"t{index}", 0, limit)
+        extent = _times(need.columns, stages[need.channel]) if need.channel else str(need.columns)
+        writer.claim(f"(<= (+ {variable} {extent}) {limit})")
+        found[need.name] = (variable, 1)
+        boxes.append((need.phases, variable, f"(+ {variable} {extent})"))
+    for (one, low, low_end), (other, high, high_end) in itertools.combinations(boxes, 2):
+        if one & other:
+            writer.claim(f"(or (<= {low_end} {high}) (<= {high_end} {low}))")
+    return found
 
 
 def _named(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
@@ -248,38 +272,3 @@ def _registers(
     relation = "=" if warps.POOL_EQUALITY else "<="
     writer.claim(f"({relation} {_sum(list(groups))} {shape.pool // UNIT})")
     return useful, registers, groups
-
-
-def hints(
-    encoding: Encoding,
-    problem: PlacementProblem,
-    stages: Mapping[str, int],
-    offsets: Mapping[str, int],
-    assignment: Assignment,
-) -> dict[str, int]:
-    """Values for the variables from a greedy layout and a closed-form assignment."""
-    found = {encoding.stages[name]: count for name, count in stages.items()}
-    for name, (variable, align) in encoding.offsets.items():
-        found[variable] = offsets[name] // align
-    for role in problem.roles:
-        start = assignment.starts[role.name]
-        found[encoding.starts[role.name]] = start
-        if role.name in encoding.aligned:
-            found[encoding.aligned[role.name]] = start // GROUP
-        else:
-            found[f"q{encoding.starts[role.name][1:]}"] = start // GROUP
-        if role.name in encoding.compact:
-            found[encoding.compact[role.name]] = int(start % GROUP <= warps.slack(role))
-        if encoding.useful:
-            given = assignment.registers[role.name]
-            wanted = warps.wanted(role, TARGETS[problem.target])
-            found[encoding.registers[role.name]] = given // UNIT
-            found[encoding.useful[role.name]] = min(given, wanted) // UNIT
-    for variable, given in zip(encoding.groups, assignment.groups, strict=False):
-        found[variable] = given // UNIT
-    if encoding.spread:
-        found[encoding.spread] = 1
-    given_ids = lowest_ids(problem)
-    if all(number is not None for number in given_ids.values()):
-        found.update({encoding.named[name]: given_ids[name] or 0 for name in given_ids})
-    return found

@@ -17,7 +17,9 @@ from pipelink_rules.place.changes import (
     only_launch,
     only_named,
     only_shared,
+    only_tensor,
     shared_changes,
+    tensor_changes,
 )
 from pipelink_rules.place.explain_launch import launch_shortages, ungroupable
 from pipelink_rules.place.fragments import core
@@ -25,12 +27,18 @@ from pipelink_rules.place.ids import ids
 from pipelink_rules.place.joint import solve
 from pipelink_rules.place.sizes import Rectangle, minimum_stages, rectangles
 from pipelink_rules.place.solver import UNKNOWN, UNSAT
+from pipelink_rules.place.tensor import no_layout, too_many
 from pipelink_rules.place.words import SHOWN, labels, per_sm, phase_name
 
 
 def shortages(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     """What arithmetic alone refuses: one finding per resource, with changes that would fit."""
-    return (*_shared(problem, rlimit), *_named(problem), *launch_shortages(problem, rlimit))
+    return (
+        *_shared(problem, rlimit),
+        *too_many(problem, lambda: tensor_changes(problem, rlimit)),
+        *_named(problem),
+        *launch_shortages(problem, rlimit),
+    )
 
 
 def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
@@ -40,8 +48,11 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
         "named barriers": solve(only_named(problem), None, rlimit),
         "warps and registers": solve(only_launch(problem), None, rlimit),
     }
+    if problem.tensor:
+        verdicts["tensor memory"] = solve(only_tensor(problem), None, rlimit)
     refusals = {
         "shared memory": _fragmented,
+        "tensor memory": no_layout,
         "named barriers": _uncolourable,
         "warps and registers": ungroupable,
     }

@@ -114,7 +114,9 @@ def stage_classes(problem: PlacementProblem) -> list[list[StageVariable]]:
     return [classes[priority] for priority in sorted(classes)]
 
 
-def suggest_stages(problem: PlacementProblem, limit: int) -> tuple[dict[str, int], dict[str, int]]:
+def suggest_stages(
+    problem: PlacementProblem, limit: int, columns_fit: Callable[[Mapping[str, int]], bool]
+) -> tuple[dict[str, int], dict[str, int]]:
     """Stage counts raised while a greedy layout exists, and that layout: where to start."""
     form = rows(problem)
     stages = minimum_stages(problem)
@@ -124,7 +126,7 @@ def suggest_stages(problem: PlacementProblem, limit: int) -> tuple[dict[str, int
 
     def accept(raised: dict[str, int]) -> bool:
         nonlocal stages, offsets
-        if raised == stages or not admits(form, raised, limit):
+        if raised == stages or not admits(form, raised, limit) or not columns_fit(raised):
             return False
         attempt, top = layout(rectangles(problem, raised), limit)
         if top > limit:

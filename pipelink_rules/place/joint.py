@@ -18,11 +18,13 @@ from pipelink_rules.model.placement import (
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import objective, stability, warps
 from pipelink_rules.place.bounds import bound, rows
-from pipelink_rules.place.encode import Encoding, encode, hints
+from pipelink_rules.place.encode import Encoding, encode
 from pipelink_rules.place.greedy import suggest_stages
+from pipelink_rules.place.hints import hints
 from pipelink_rules.place.objective import Search
 from pipelink_rules.place.sizes import rectangles, round_up, table_parts
 from pipelink_rules.place.solver import SAT, UNKNOWN, UNSAT, Session, equal, version
+from pipelink_rules.place.tensor import allocation, column_rectangles, columns_admit
 from pipelink_rules.place.verify import verify
 from pipelink_rules.place.warps import Shape
 
@@ -63,7 +65,9 @@ def _solve_shape(
     keep = stability.keepable_offsets(problem, previous, limit)
     encoding = encode(problem, shape, limit, keep)
     session = Session(encoding.text, rlimit)
-    stages, offsets = suggest_stages(problem, limit)
+    stages, offsets = suggest_stages(
+        problem, limit, lambda counts: columns_admit(problem, counts, problem.occupancy)
+    )
     start = hints(encoding, problem, stages, offsets, warps.assign(problem, shape))
     if session.check([equal(name, value) for name, value in start.items()]) != SAT:
         verdict = session.check((), near=start)
@@ -73,14 +77,14 @@ def _solve_shape(
     objective.raise_stages(search, encoding, problem, rows(problem), limit)
     objective.share_registers(search, encoding, problem)
     objective.arrange_loose(search, encoding)
-    sizes = rectangles(
-        problem, {name: search.values[variable] for name, variable in encoding.stages.items()}
-    )
+    sizes = rectangles(problem, _counts(search, encoding))
     kept = stability.keep_offsets(search, encoding, keep, sizes)
     kept_ids = stability.keep_ids(search, encoding, stability.keepable_ids(problem, previous))
     objective.settle_warps(search, encoding, problem)
     objective.settle_ids(search, encoding, problem, kept_ids)
-    objective.settle_offsets(search, encoding, sizes, kept)
+    objective.settle_offsets(search, encoding.offsets, sizes, kept)
+    columns = column_rectangles(problem, _counts(search, encoding))
+    objective.settle_offsets(search, encoding.columns, columns, {})
     placement = _placement(problem, shape, encoding, search, previous)
     faults = verify(problem, placement)
     if faults:
@@ -94,6 +98,11 @@ def _solve_shape(
     return placement
 
 
+def _counts(search: Search, encoding: Encoding) -> dict[str, int]:
+    """The stage counts of the solution in hand."""
+    return {name: search.values[variable] for name, variable in encoding.stages.items()}
+
+
 def _placement(
     problem: PlacementProblem,
     shape: Shape,
@@ -102,14 +111,16 @@ def _placement(
     previous: Placement | None,
 ) -> Placement:
     values = search.values
-    stages = {name: values[variable] for name, variable in encoding.stages.items()}
+    stages = _counts(search, encoding)
     sizes = rectangles(problem, stages)
+    columns = {name: values[variable] for name, (variable, _) in encoding.columns.items()}
+    needs = column_rectangles(problem, stages)
     offsets = {name: values[variable] * unit for name, (variable, unit) in encoding.offsets.items()}
     named = {name: values[variable] for name, variable in encoding.named.items()}
     starts = {name: values[variable] for name, variable in encoding.starts.items()}
     height = max((offsets[item.name] + item.bytes for item in sizes), default=0)
     table = offsets.get(BARRIER_TABLE, 0)
-    notes, kept = _compared(previous, stages, offsets, named)
+    notes, kept = _compared(previous, stages, offsets, named, columns)
     notes += tuple(f"the budget ended before `{step}` was proved best" for step in search.unproved)
     return Placement(
         name=problem.name,
@@ -130,6 +141,8 @@ def _placement(
         solver=version(),
         notes=notes,
         kept=kept,
+        columns=_sorted(columns),
+        tensor_columns=allocation(max((columns[n.name] + n.bytes for n in needs), default=0)),
     )
 
 
@@ -161,6 +174,7 @@ def _compared(
     stages: Mapping[str, int],
     offsets: Mapping[str, int],
     named: Mapping[str, int],
+    columns: Mapping[str, int],
 ) -> tuple[tuple[str, ...], bool]:
     """What changed for the things that were there before, in words; and whether nothing did."""
     if previous is None:
@@ -170,6 +184,7 @@ def _compared(
         ("stages of", dict(previous.stages), stages),
         ("offset of", dict(previous.offsets), offsets),
         ("id of", dict(previous.named), named),
+        ("first column of", dict(previous.columns), columns),
     ):
         for name in sorted(now):
             if name in before and before[name] != now[name]:

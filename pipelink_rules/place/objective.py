@@ -236,11 +236,14 @@ def settle_ids(
 
 
 def settle_offsets(
-    search: Search, encoding: Encoding, sizes: Sequence[Rectangle], kept: Mapping[str, int]
+    search: Search,
+    places: Mapping[str, tuple[str, int]],
+    sizes: Sequence[Rectangle],
+    kept: Mapping[str, int],
 ) -> None:
-    """Settles every offset: the lowest that still extends to a full layout, in canonical order."""
+    """Settles every offset or first column: the lowest that extends to a full layout, in order."""
     ordered = sorted(sizes, key=canonical_order)
-    items = {encoding.offsets[item.name][0]: item for item in ordered}
+    items = {places[item.name][0]: item for item in ordered}
 
     def floor(variable: str, settled: Mapping[str, int]) -> int:
         item = items[variable]

@@ -9,8 +9,15 @@ from pipelink_rules.model.placement import (
     RoleNeed,
     SharedItem,
     StageVariable,
+    TensorNeed,
 )
-from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
+from pipelink_rules.model.program import (
+    HANDOVER,
+    TENSOR_MEMORY,
+    Channel,
+    Program,
+    ProgramRole,
+)
 
 PHASE = "work"  # every item lives as long as the kernel
 LIVE = 1  # phase mask of PHASE
@@ -29,6 +36,7 @@ def problem_of(program: Program) -> PlacementProblem:
     channels = [
         SharedItem(item.name, item.stage_bytes, item.align, LIVE, item.name, item.span)
         for item in program.channels
+        if item.kind != TENSOR_MEMORY
     ]
     buffers = [
         SharedItem(
@@ -64,11 +72,16 @@ def problem_of(program: Program) -> PlacementProblem:
             (item.name, FULL_AND_EMPTY * item.shares) for item in program.channels
         ),
         span=program.spec.span,
+        tensor=tuple(
+            TensorNeed(item.name, item.columns, LIVE, item.name, item.span)
+            for item in program.channels
+            if item.kind == TENSOR_MEMORY
+        ),
     )
 
 
 def _priority(program: Program, channel: Channel) -> int:
-    if channel.kind == HANDOVER:
+    if channel.kind in (HANDOVER, TENSOR_MEMORY):  # nothing from global memory comes in them
         return HANDED_OVER
     instance, port = channel.producer
     proxy = program.instance(instance).variant.contract.port(port).proxy

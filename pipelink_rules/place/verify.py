@@ -44,6 +44,7 @@ def verify(problem: PlacementProblem, placement: Placement) -> list[str]:
         *_named(problem, placement),
         *_warps(problem, placement),
         *_registers(problem, placement),
+        *_tensor_memory(problem, placement),
     ]
 
 
@@ -145,6 +146,31 @@ def _table(problem: PlacementProblem, placement: Placement, size: int) -> Iterat
         start = low + size
     if start != end and placement.barriers:
         yield f"the mbarrier table ends at {end}, its last part at {start}"
+
+
+def _tensor_memory(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
+    """Needs apart within one allocation: a power of two from 32 up, those of all CTAs on the SM."""
+    counts, first = dict(placement.stages), dict(placement.columns)
+    yield from _same_names(
+        "tensor memory of",
+        [n.name for n in problem.tensor],
+        [name for name, _ in placement.columns],
+    )
+    size = placement.tensor_columns
+    if (size or problem.tensor) and (size < 32 or size & size - 1):
+        yield f"tensor memory: {size} columns are no allocation"
+    if size * problem.occupancy > TARGETS[problem.target].tmem_columns:
+        yield f"tensor memory: {size} columns x {problem.occupancy} CTAs, more than the SM has"
+    living: dict[int, list[tuple[int, int, str]]] = {}
+    for need in problem.tensor:
+        start = first.get(need.name, 0)
+        end = start + need.columns * (counts.get(need.channel, 1) if need.channel else 1)
+        if not 0 <= start < end <= size:
+            yield f"tensor memory of {need.name}: columns {start}..{end - 1} of {size}"
+        for phase in range(need.phases.bit_length()):
+            if need.phases >> phase & 1:
+                living.setdefault(phase, []).append((start, end, need.name))
+    yield from _overlaps(living)
 
 
 def _named(problem: PlacementProblem, placement: Placement) -> Iterator[str]:

@@ -47,4 +47,7 @@ def _words(placement: Placement) -> str:
         f"  group {group.index} {group.registers:>7}  {', '.join(group.roles) or 'idle'}"
         for group in placement.warpgroups
     ]
+    lines += [f"  column  {first:>7}  {name}" for name, first in placement.columns]
+    if placement.tensor_columns:
+        lines += [f"  allocated {placement.tensor_columns:>5}  columns of tensor memory"]
     return "\n".join([*lines, *placement.notes]) + "\n"

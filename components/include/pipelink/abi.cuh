@@ -32,6 +32,17 @@ struct Ring {
   uint32_t reserved[4];
 };
 
+/// A ring whose stages are columns of tensor memory (sm_100a); columns[i] of all 128 lanes.
+struct TensorRing {
+  uint32_t full;     // shared address of the full barrier of stage 0
+  uint32_t empty;    // shared address of the empty barrier of stage 0
+  uint32_t column;   // first column of stage 0, from the start of the allocation
+  uint32_t columns;  // of a stage
+  uint32_t stages;
+  uint32_t site;
+  uint32_t reserved[2];
+};
+
 /// Where one end of a ring stands.  Cursors run on from work item to work item.
 struct Cursor {
   uint32_t stage;

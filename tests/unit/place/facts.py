@@ -9,6 +9,7 @@ roles:
   mma: {warps: 8, warpgroup: true, minimum: 160, want: 240, entry: 154}
 barriers: {store.sync: [work]}          # the phases it lives in; [] = all
 mbarriers: {load.ab: 2}
+tensor: {mma.acc: {columns: 256, channel: mma.acc}}  # of a channel: per stage
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from pipelink_rules.model.placement import (
     RoleNeed,
     SharedItem,
     StageVariable,
+    TensorNeed,
 )
 from pipelink_rules.model.source import Span
 
@@ -96,4 +98,14 @@ def problem_from(
         mbarriers_per_stage=tuple(facts.get("mbarriers", {}).items()),
         mbarriers_fixed=facts.get("mbarriers_fixed", 0),
         span=at.get(("name", "")),
+        tensor=tuple(
+            TensorNeed(
+                name,
+                need["columns"],
+                mask(need.get("phases")),
+                need.get("channel", ""),
+                at.get(("tensor", name)),
+            )
+            for name, need in facts.get("tensor", {}).items()
+        ),
     )

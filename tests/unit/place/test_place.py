@@ -170,8 +170,8 @@ def test_a_spent_budget_is_not_a_refusal() -> None:
 
 
 def test_a_wrong_placement_never_leaves_the_linker(monkeypatch: pytest.MonkeyPatch) -> None:
-    def overlapping(search, encoding, sizes, kept):  # type: ignore[no-untyped-def]
-        search.values = {**search.values, **{k: 0 for k, _ in encoding.offsets.values()}}
+    def overlapping(search, places, sizes, kept):  # type: ignore[no-untyped-def]
+        search.values = {**search.values, **{k: 0 for k, _ in places.values()}}
 
     monkeypatch.setattr(objective, "settle_offsets", overlapping)
     with pytest.raises(PipelinkError) as caught:

@@ -1,0 +1,15 @@
+"""PL08xx: tensor memory."""
+
+from __future__ import annotations
+
+from pipelink_rules.diagnostics.code import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "PL0801",
+        "tensor-memory-columns",
+        "More columns of tensor memory than an SM has are never allocated: the kernel hangs.",
+        "PTX ISA, tcgen05.alloc: 32, 64, 128, 256 or 512 columns; it blocks until they are free",
+        "place",
+    ),
+)
