@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelink_rules.check import (
+    cluster,
     coverage,
     layout,
     numeric,
@@ -32,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     *tensor_copy.RULES,
     *coverage.RULES,
     *schedule.RULES,
+    *cluster.RULES,
     *warps.RULES,
     *uses.RULES,
     *numeric.RULES,

@@ -29,7 +29,7 @@ def copies_cover(resolved: Resolved) -> Iterator[Diagnostic]:
     fields = {name: field.clip(2) for name, field in ranges(program).items()}
     stages = {channel.name: channel.minimum for channel in program.channels}
     try:
-        composition, _ = compose(blueprint, stages, [fields])
+        composition, _ = compose(blueprint, stages, [fields], alone=True)
     except TooLong:  # told by the protocol
         return
     copied: dict[tuple[str, str, str], list[str]] = {}

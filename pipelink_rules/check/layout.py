@@ -19,7 +19,7 @@ from pipelink_rules.check.types import same_shape, shape_of
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import DTYPES, Member, Op, Port
-from pipelink_rules.model.program import RING, Channel, Connection
+from pipelink_rules.model.program import MULTICAST, RING, Channel, Connection
 
 MOST_POINTS = 65_536  # evaluated one by one, where the swizzles differ
 ALIGN = {0: 16, 32: 256, 64: 512, 128: 1024}  # PTX ISA, tensor swizzling modes
@@ -106,7 +106,7 @@ def describe(member: Member) -> str:
 def layouts_agree(resolved: Resolved) -> Iterator[Diagnostic]:
     """PL0601: the layouts of a tile, as maps, are equal on both ends of a ring."""
     for connection in resolved.program.connections:
-        if connection.transfer != RING:
+        if connection.transfer not in (RING, MULTICAST):
             continue
         source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
         taken = {member.name: member for member in sink.members}

@@ -8,14 +8,17 @@ work item.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.multicast import Sharing
 from pipelink_rules.collect.values import number
 from pipelink_rules.contract.item import ItemLayout, item_layout, tensor_columns
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import DTYPES, Contract, Port
 from pipelink_rules.model.program import (
     HANDOVER,
+    MULTICAST,
     RING,
     TENSOR_MEMORY,
     Channel,
@@ -33,14 +36,15 @@ def channels_of(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
     connections: list[Connection],
+    sharing: Sharing,
     findings: Findings,
 ) -> list[Channel]:
     """The channels, sorted by name (PL0073)."""
-    builder = _Channels(spec, contracts, findings)
+    builder = _Channels(spec, contracts, sharing, findings)
     rings: dict[tuple[str, str], list[Connection]] = {}
     found = []
     for connection in connections:
-        if connection.transfer in (RING, TENSOR_MEMORY):
+        if connection.transfer in (RING, MULTICAST, TENSOR_MEMORY):
             rings.setdefault(connection.producer, []).append(connection)
         elif connection.transfer == HANDOVER:
             found.append(builder.handover(connection))
@@ -52,8 +56,15 @@ def channels_of(
 class _Channels:
     """Builds channels and answers requests for stages."""
 
-    def __init__(self, spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings):
-        self.spec, self.contracts, self.findings = spec, contracts, findings
+    def __init__(
+        self,
+        spec: MegakernelSpec,
+        contracts: Mapping[str, Contract],
+        sharing: Sharing,
+        findings: Findings,
+    ):
+        self.spec, self.contracts, self.sharing = spec, contracts, sharing
+        self.findings = findings
         self.requests = dict(spec.stages)
 
     def ring(self, producer: tuple[str, str], joined: list[Connection]) -> Channel:
@@ -63,7 +74,8 @@ class _Channels:
         layout = ItemLayout((), 0, 0, 16) if tensor else item_layout(port)
         consumers = tuple(sorted(connection.consumer for connection in joined))
         minimum, maximum = self._stages(name, port.stages.minimum, port.stages.maximum, port)
-        return Channel(
+        releasing = sum(number(self._port(end).arrivals) for end in consumers)
+        channel = Channel(
             name=name,
             kind=TENSOR_MEMORY if tensor else RING,
             producer=producer,
@@ -73,11 +85,16 @@ class _Channels:
             minimum=minimum,
             maximum=maximum,
             full_arrivals=number(port.arrivals),
-            empty_arrivals=sum(number(self._port(end).arrivals) for end in consumers),
+            empty_arrivals=releasing,
             member_offsets=layout.offsets,
             columns=tensor_columns(port) if tensor else 0,
             span=joined[0].span,
         )
+        if joined[0].transfer != MULTICAST:
+            return channel
+        shared = self.sharing.of(producer, list(consumers)).members
+        channel = replace(channel, multicast=shared)
+        return replace(channel, empty_arrivals=releasing * len(channel.reach(0)))
 
     def handover(self, connection: Connection) -> Channel:
         (instance, out), name = connection.producer, ".".join(connection.producer)

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 
 from pipelink_rules.collect.channels import channels_of
 from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.multicast import Sharing
 from pipelink_rules.collect.roles import program_roles
 from pipelink_rules.collect.spec import check_instances
 from pipelink_rules.collect.symbols import check_symbols
 from pipelink_rules.collect.transfers import connect
 from pipelink_rules.collect.wiring import end_of, wire
-from pipelink_rules.collect.work import check_tiles, check_work, schedule_of
+from pipelink_rules.collect.work import check_cluster, check_tiles, check_work, schedule_of
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.program import Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
@@ -37,16 +38,18 @@ def collect(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
     schedule = schedule_of(spec, contracts, findings)
     check_work(spec, contracts, schedule, findings)
     check_tiles(spec, contracts, schedule, findings)
+    check_cluster(spec, contracts, schedule, findings)
     symbols = check_symbols(spec, instances, findings)
     tensors = _bindings(spec.tensors)
     _check_tensors(spec, variants, tensors, findings)
     findings.stop()
 
-    connections = connect(spec, contracts, links, findings)
-    channels = channels_of(spec, contracts, connections, findings)
+    assert schedule is not None  # reported above otherwise
+    sharing = Sharing(spec.cluster, contracts, schedule[0])
+    connections = connect(spec, contracts, links, sharing, findings)
+    channels = channels_of(spec, contracts, connections, sharing, findings)
     roles = program_roles(spec, variants, connections, findings)
     findings.stop()
-    assert schedule is not None  # reported above otherwise
     return Program(
         name=spec.name,
         target=target_name,

@@ -50,6 +50,7 @@ def bind_instances(
         for name, value in item.arguments:
             place = spec.where("instances", item.name, name)
             knowledge.give((item.name, name), value, place)
+    _follow_cluster(spec, by_instance, schedule, knowledge)
     knowledge.settle()
     _report(spec, knowledge, findings)
     findings.stop()
@@ -73,6 +74,23 @@ def bind_instances(
     )
     findings.stop()
     return bound
+
+
+def _follow_cluster(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    schedule: tuple[str, str] | None,
+    knowledge: Knowledge,
+) -> None:
+    """Parameters that are an extent of the schedule's cluster follow from the declared one."""
+    work = contracts[schedule[0]].work if schedule else None
+    if schedule is None or work is None:
+        return
+    params = {param.name for param in contracts[schedule[0]].params}
+    for extent, size in zip(work.cluster, spec.cluster, strict=False):
+        if extent.text in params:
+            key = (schedule[0], extent.text)
+            knowledge.follow(key, size, spec.where("cluster"), "the declared cluster")
 
 
 def _contracts_of(

@@ -242,6 +242,7 @@ class Reader:
         return int(value)
 
     def cluster(self, value: Any) -> tuple[int, int, int]:
+        self.place("cluster")
         sizes = tuple(value) if isinstance(value, (list, tuple)) else ()
         if len(sizes) != 3 or not all(type(size) is int for size in sizes):
             self.typed(value, (), "cluster", want="three integers: CTAs along x, y and z")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pipelink_rules.collect.findings import Findings
+from pipelink_rules.collect.multicast import Sharing
 from pipelink_rules.collect.spaces import space_of
 from pipelink_rules.collect.values import number
 from pipelink_rules.collect.wiring import Link
@@ -14,6 +16,7 @@ from pipelink_rules.model.program import (
     COUNTER,
     FUSED,
     HANDOVER,
+    MULTICAST,
     RING,
     SCRATCH,
     TENSOR_MEMORY,
@@ -24,8 +27,8 @@ from pipelink_rules.model.source import Span
 
 FRAGMENT = "wgmma_m64"  # the fragment that a hand-over can move: 64 rows per warpgroup
 KINDS = {  # space -> transfers, default first
-    "ring": (RING,),
     "tensor_memory": (TENSOR_MEMORY,),
+    "ring": (RING, MULTICAST),  # a multicast where members can be
     "registers": (FUSED, HANDOVER),
     "scratch": (SCRATCH,),
     "counter": (COUNTER,),
@@ -33,6 +36,7 @@ KINDS = {  # space -> transfers, default first
 _MEANING = {
     RING: "both ends use the same shared memory",
     TENSOR_MEMORY: "both ends use the same tensor memory",
+    MULTICAST: "CTAs of a cluster load for each other what they need alike",
     FUSED: "both roles run on the same warps",
     HANDOVER: "through a shared ring to other warps",
     SCRATCH: "both ends use the same global memory",
@@ -41,7 +45,11 @@ _MEANING = {
 
 
 def connect(
-    spec: MegakernelSpec, contracts: Mapping[str, Contract], links: list[Link], findings: Findings
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    links: list[Link],
+    sharing: Sharing,
+    findings: Findings,
 ) -> list[Connection]:
     """The connections of the program, sorted; requests that cannot be met are PL0071."""
     requests = dict(spec.transfers)
@@ -63,7 +71,41 @@ def connect(
         if kind == HANDOVER:
             kind = _handover(contracts, link, place, findings)
         found.append(Connection(link.producer, link.consumer, kind, link.span))
-    return found
+    return _multicasts(spec, found, sharing, findings)
+
+
+def _multicasts(
+    spec: MegakernelSpec, connections: list[Connection], sharing: Sharing, findings: Findings
+) -> list[Connection]:
+    """The connections, with the rings whose members CTAs of the cluster share as multicasts."""
+    requests = dict(spec.transfers)
+    rings: dict[tuple[str, str], list[Connection]] = {}
+    for connection in connections:
+        if connection.transfer in (RING, MULTICAST):
+            rings.setdefault(connection.producer, []).append(connection)
+    kinds: dict[tuple[str, str], str] = {}
+    for producer, joined in rings.items():
+        asked = {end: requests.get(".".join(end), "") for end in (c.consumer for c in joined)}
+        shared = sharing.of(producer, list(asked))
+        off = [end for end, request in asked.items() if request == RING]
+        kinds[producer] = MULTICAST if shared.members and not off else RING
+        for end, request in asked.items():
+            if request != MULTICAST or kinds[producer] == MULTICAST:
+                continue
+            name, other = ".".join(end), ".".join(off[0]) if off else ""
+            findings.add(
+                "PL0071",
+                f"`{'.'.join(producer)} -> {name}` cannot be `{MULTICAST}`",
+                spec.where("transfers", name),
+                *((spec.where("transfers", other), "turned off here"),) * bool(off),
+                expected="a member of the ring that CTAs of the cluster need alike",
+                found="; ".join(shared.reasons) if not off else f"`{other}` is a `{RING}`",
+                helps=("one ring has one transfer: ask for the same at all its consumers",)
+                if off
+                else (f"leave the request out: the connection is then a `{RING}`",),
+                subject=f"{'.'.join(producer)} -> {name}",
+            )
+    return [replace(item, transfer=kinds.get(item.producer, item.transfer)) for item in connections]
 
 
 def _kind(link: Link, request: str, place: Span | None, findings: Findings) -> str:

@@ -55,6 +55,11 @@ class Knowledge:
         place = (span, f"`{key[0]}` is given {key[1]} = {value}")
         self.facts[key] = Fact(value, True, ".".join(key), (place,))
 
+    def follow(self, key: Key, value: Value, span: Span | None, reason: str) -> None:
+        """A value that follows from another clause of the declaration, unless it is given."""
+        said = f"`{key[0]}` has {key[1]} = {value} by {reason}"
+        self.facts.setdefault(key, Fact(value, False, reason, ((span, said),)))
+
     def settle(self) -> None:
         """Everything that follows."""
         self._follow_ties()

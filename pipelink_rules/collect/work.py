@@ -133,5 +133,38 @@ def check_tiles(
         )
 
 
+def check_cluster(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    schedule: tuple[str, str] | None,
+    findings: Findings,
+) -> None:
+    """The schedule deals items to clusters of the declared shape (PL0806)."""
+    work = contracts[schedule[0]].work if schedule else None
+    if schedule is None or work is None:
+        return
+    served = [known(extent) for extent in work.cluster] or [1, 1]
+    wanted = list(spec.cluster)
+    if [*served, 1] == wanted:
+        return
+    found = _tile([*served, 1])
+    serves = f"items for clusters of {found}" if work.cluster else "every CTA an item of its own"
+    place = next((extent.span for extent in work.cluster), work.span)
+    findings.add(
+        "PL0806",
+        f"`{schedule[0]}` deals {serves}, but clusters of {_tile([*wanted])} are declared",
+        (spec.where("cluster"), "declared here"),
+        (spec.where("instances", schedule[0]), f"`{schedule[0]}` is the schedule"),
+        (place, f"serves {found}"),
+        expected=f"a schedule that serves {_tile([*wanted])}",
+        found=found,
+        at_run_time="CTAs of a cluster would work on tiles that do not belong together",
+        helps=(f"declare `cluster={(*served, 1)}`", "or take a schedule for this cluster")
+        if None not in served
+        else ("take a schedule for this cluster",),
+        subject=spec.name,
+    )
+
+
 def _tile(extents: list[int | None]) -> str:
     return " x ".join("?" if extent is None else str(extent) for extent in extents) or "no"

@@ -24,6 +24,7 @@ BOX_SIDE = 256  # CUDA driver API, cuTensorMapEncodeTiled
 EXTENT = 2**31 - 1
 TENSOR_LANES = 128
 MOST_TIMES = 256  # items of one value of a work field that a schedule may number
+CLUSTER = 8  # CTAs of a portable cluster (CUDA programming guide, thread block clusters)
 
 
 class _Bounds:
@@ -122,6 +123,8 @@ def check_bound(
         )
     for extent in bound.work.tile if bound.work else ():
         bounds.number(extent, "`tile` of `work`", 1, EXTENT)
+    for extent in bound.work.cluster if bound.work else ():
+        bounds.number(extent, "`cluster` of `work`", 1, CLUSTER, why="a portable cluster")
     if bounds.found:
         raise PipelinkError(bounds.found)
 

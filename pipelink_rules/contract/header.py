@@ -171,6 +171,8 @@ def _relocations(contract: Contract, role: Role) -> list[str]:
 def _ports(contract: Contract, role: Role) -> list[str]:
     mine = [port for port in contract.ports if port.role == role.name]
     lines = [line for port in mine for line in _port_field(port)]
+    if role.schedule and contract.work and contract.work.cluster:
+        lines.append("pipelink::ClusterPlace pl_cluster;")
     return lines + [f"int32_t {symbol.name};" for symbol in contract.symbols]
 
 

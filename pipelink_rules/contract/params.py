@@ -22,8 +22,16 @@ PARAM_KEYS = {
     "default": False,
 }
 SYMBOL_KEYS = {"min": False, "max": False, "multiple_of": False}
-WORK_KEYS = {"kind": True, "direction": True, "tile": True, "items": False, "fields": True}
-FIELD_KEYS = dict.fromkeys(("value", "min", "max", "ordinal_of", "times"), False)
+WORK_KEYS = {
+    "kind": True,
+    "direction": True,
+    "tile": True,
+    "items": False,
+    "cluster": False,
+    "fields": True,
+}
+FIELD_KEYS = dict.fromkeys(("value", "min", "max", "ordinal_of", "times", "along"), False)
+AXES = ("x", "y")  # of a cluster
 NUMERIC_KEYS = {
     "accumulate": False,
     "rounds_to": False,
@@ -116,12 +124,18 @@ def read_work(top: Block) -> Work | None:
     direction = block.word("direction", DIRECTIONS, "")
     if direction == "in":
         block.refuse("items", "it takes work items; the schedule says how many there are")
+        block.refuse("cluster", "the schedule says which clusters it serves")
     elif direction == "out":
         block.require("items", "a schedule says how many work items there are")
     fields = []
     for name, inner in block.blocks("fields", FIELD_KEYS, "work field"):
         if direction == "in":
             inner.refuse("value", "the schedule computes it")
+            inner.refuse("along", "the schedule says where it varies")
+        elif "cluster" not in block:
+            inner.refuse("along", "the schedule serves no cluster", "add `cluster` to `work`")
+        if "value" in inner:
+            inner.refuse("along", "its value is the same for all")
         fields.append(
             WorkField(
                 name,
@@ -130,6 +144,7 @@ def read_work(top: Block) -> Work | None:
                 inner.expr("max", LAUNCH_TIME),
                 _ordinal_of(inner, name),
                 inner.expr("times", COMPILE_TIME),
+                _axes(inner),
                 inner.span,
             )
         )
@@ -143,6 +158,7 @@ def read_work(top: Block) -> Work | None:
         block.exprs("tile", COMPILE_TIME),
         tuple(fields),
         block.expr("items", LAUNCH_TIME),
+        _cluster(block),
         block.span,
     )
 
@@ -170,6 +186,37 @@ def _check_ordinals(top: Block, fields: list[WorkField]) -> None:
                 field.span,
                 helps=did_you_mean(field.ordinal_of, names, "fields"),
             )
+
+
+def _axes(block: Block) -> tuple[str, ...]:
+    """`along` of a work field."""
+    found = []
+    for node in block.words("along", "axes of the cluster"):
+        if node.text in AXES:
+            found.append(node.text)
+        else:
+            block.findings.add(
+                "PL0009",
+                f"{block.named('along')} cannot be `{node.text}`",
+                node.span,
+                expected="some of " + ", ".join(AXES),
+                found=node.text,
+            )
+    return tuple(sorted(set(found)))
+
+
+def _cluster(block: Block) -> tuple[Expr, ...]:
+    """`cluster` of a schedule."""
+    found = block.exprs("cluster", COMPILE_TIME)
+    if found and len(found) != len(AXES):
+        block.findings.add(
+            "PL0017",
+            f"{block.named('cluster')} has {len(found)} extents",
+            block.places["cluster"],
+            expected="[x, y]: CTAs along both axes of a cluster",
+            found=str(len(found)),
+        )
+    return found
 
 
 def read_numeric(top: Block) -> Numeric:

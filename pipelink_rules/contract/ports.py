@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.reader import Block
 from pipelink_rules.contract.text import Items, Node, Scalar
+from pipelink_rules.contract.tiles import COMPILE_TIME, SWIZZLES, read_tile
 from pipelink_rules.contract.workspace import INITS, SCOPES, check_counter, check_scratch
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import (
@@ -16,7 +17,6 @@ from pipelink_rules.model.contract import (
     NamedBarrier,
     Port,
     Stages,
-    TileAccess,
 )
 from pipelink_rules.model.source import Expr, Span
 
@@ -25,7 +25,6 @@ DIRECTIONS = ("in", "out")
 PROXIES = ("generic", "async")
 FRAGMENTS = ("wgmma_m64",)
 SCALARS = ("f32", "i32", "u32")
-SWIZZLES = (0, 32, 64, 128)
 ALIGNMENTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 # clause -> spaces it applies to; every clause of a port
@@ -64,12 +63,10 @@ NEEDED = {
 }
 PORT_KEYS = {clause: clause in ("space", "role") for clause in CLAUSES}
 MEMBER_KEYS = {"dtype": True, "shape": True, "strides": False, "swizzle": False}
-TILE_KEYS = {"box": True, "swizzle": False}
 STAGES_KEYS = {"min": False, "max": False}
 BUFFER_KEYS = {"role": True, "bytes": True, "align": False, "stages": False}
 BARRIER_KEYS = {"roles": True, "count": True}
 
-COMPILE_TIME = ("param",)
 LAUNCH_TIME = ("param", "symbol")
 PER_ITEM = ("param", "field")
 MOST_STAGES = 32
@@ -146,7 +143,7 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
         fragment=block.word("fragment", FRAGMENTS, ""),
         in_place=word.text if word else "",
         pending=block.integer("pending", 0, 0, 16),
-        tile=_tile(block),
+        tile=read_tile(block),
         align=block.choice("align", ALIGNMENTS, 16),
         scratch=block.flag("scratch", False),
         init=block.word("init", INITS, ""),
@@ -239,23 +236,6 @@ def _mode(
         if extent and stride:
             pairs.append((extent, stride))
     return tuple(pairs) or None
-
-
-def _tile(block: Block) -> TileAccess | None:
-    inner = block.block("tile", TILE_KEYS)
-    if inner is None:
-        return None
-    box = inner.exprs("box", COMPILE_TIME)
-    shape = block.nodes.get("shape")
-    if box and isinstance(shape, Items) and not len(box) == len(shape.items) <= 5:
-        block.findings.add(
-            "PL0017",
-            f"{inner.named('box')} has another rank than `shape`, or more than 5 modes",
-            inner.places["box"],
-            expected=f"{len(shape.items)} extents, slowest first",
-            found=str(len(box)),
-        )
-    return TileAccess(box, inner.choice("swizzle", SWIZZLES, 0), inner.span)
 
 
 def _stages(block: Block) -> Stages:

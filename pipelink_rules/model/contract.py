@@ -74,6 +74,7 @@ class TileAccess:
 
     box: tuple[Expr, ...]  # in elements, same order as the shape (slowest first)
     swizzle: int = 0
+    along: tuple[str, ...] | None = None  # work fields that coordinates depend on; None = any
     span: Span | None = None
 
 
@@ -205,6 +206,7 @@ class WorkField:
     # increasing order of their numbers.
     ordinal_of: str = ""
     times: Expr | None = None  # over parameters
+    along: tuple[str, ...] = ()  # schedule: axes ("x", "y") of a cluster along which it varies
     span: Span | None = None
 
 
@@ -217,6 +219,7 @@ class Work:
     tile: tuple[Expr, ...]  # the extents both sides must agree on, e.g. [TM, TN, TK]
     fields: tuple[WorkField, ...]
     items: Expr | None = None  # schedule: number of work items in the grid, over symbols
+    cluster: tuple[Expr, ...] = ()  # schedule: CTAs along x and y that share an item; () = one
     span: Span | None = None
 
 

@@ -71,6 +71,7 @@ class Instance:
 
 # Transfer kinds of this version (design.md §7).
 RING = "ring"  # shared ring -> shared ring: same memory, full/empty mbarriers, nothing generated
+MULTICAST = "multicast"  # a ring some of whose members every CTA of a group loads a part of for all
 FUSED = "fused"  # registers -> registers in the same warps: passed by reference
 TENSOR_MEMORY = "tensor_memory"  # tensor memory -> tensor memory: same columns, mbarriers as a ring
 HANDOVER = "handover"  # registers -> registers of other warps, through a generated shared ring
@@ -94,6 +95,28 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class Multicast:
+    """A member of a ring's item that `size` CTAs of the cluster need alike.
+
+    The CTAs of a group are `stride` ranks apart; each copies `rows` rows of the member (`bytes`
+    bytes) and the hardware writes them to the same place in every CTA of the group.
+    """
+
+    member: str
+    tensor: str  # global port of the producer that it is copied from
+    axes: tuple[str, ...]  # of the cluster, that the group lies along
+    size: int
+    stride: int
+    rows: int
+    bytes: int
+
+    def group(self, rank: int) -> tuple[int, ...]:
+        """The ranks of the CTAs that get what the CTA of this rank copies."""
+        first = rank - rank // self.stride % self.size * self.stride
+        return tuple(first + number * self.stride for number in range(self.size))
+
+
+@dataclass(frozen=True)
 class Channel:
     """A ring of the program: one producer port, its consumers, its barriers.
 
@@ -113,11 +136,16 @@ class Channel:
     minimum: int  # stages
     maximum: int
     full_arrivals: int  # mbarrier count of full[stage]
-    empty_arrivals: int  # mbarrier count of empty[stage]
+    empty_arrivals: int  # mbarrier count of empty[stage]: of all CTAs that copies reach
     shares: int = 1  # HANDOVER: warpgroup fragments in a stage
     member_offsets: tuple[tuple[str, int], ...] = ()  # byte offset of each member in a stage
     columns: int = 0  # TENSOR_MEMORY: of a stage, 32 bits each
+    multicast: tuple[Multicast, ...] = ()  # RING: members that CTAs of the cluster share
     span: Span | None = None
+
+    def reach(self, rank: int) -> tuple[int, ...]:
+        """The CTAs whose stages the copies of this CTA write: those that release to it."""
+        return tuple(sorted({rank, *(cta for item in self.multicast for cta in item.group(rank))}))
 
 
 @dataclass(frozen=True)

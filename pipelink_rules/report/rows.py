@@ -5,7 +5,15 @@ from __future__ import annotations
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.image import Audit, KernelParameter
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.model.program import FUSED, HANDOVER, RING, Connection, Program, ProgramRole
+from pipelink_rules.model.program import (
+    FUSED,
+    HANDOVER,
+    MULTICAST,
+    RING,
+    Connection,
+    Program,
+    ProgramRole,
+)
 
 Rows = tuple[tuple[str, ...], list[tuple[object, ...]]]  # heading, rows
 
@@ -91,6 +99,7 @@ def named_rows(program: Program, placement: Placement) -> Rows:
 
 _TRANSFERS = {
     RING: "same memory, full/empty mbarriers; no code",
+    MULTICAST: "a ring; CTAs of the cluster load for each other",
     FUSED: "by reference in the same warps; no code",
     HANDOVER: "through a shared ring that the linker made",
 }

@@ -17,7 +17,7 @@ def mutants_of_declaration(declaration: dict[str, Any]) -> Iterator[Mutant]:
     connect = declaration["connect"]
     asked = declaration.get("transfers", {})
     for consumer, producer in connect.items():
-        for kind in ("handover", "fused", "ring"):
+        for kind in ("handover", "fused", "ring", "multicast"):
             if asked.get(consumer) != kind:
                 yield _set("transfers", {**asked, consumer: kind}, f"{consumer} {kind}")
         for count in (0, 1, 2, 3, 9):
@@ -29,8 +29,9 @@ def mutants_of_declaration(declaration: dict[str, Any]) -> Iterator[Mutant]:
             yield _set("warps", {name: count}, f"{name} {count}")
     for count in (0, 2, 3, 4):
         yield _set("occupancy", count, str(count))
-    for shape in ((2, 1, 1), (0, 1, 1)):
-        yield _set("cluster", shape, str(shape))
+    for shape in ((1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 1), (0, 1, 1)):
+        if shape != declaration.get("cluster", (1, 1, 1)):
+            yield _set("cluster", shape, str(shape))
     yield _set("archs", ["sm_100a"], "sm_100a")
     yield _set("archs", ["sm_80"], "sm_80")
     yield _set("runtime", "fast", "fast")

@@ -29,6 +29,7 @@ WORDS = {
     "nan": ("propagate", "ignore"),
     "schedule": (True, False),
     "pending": (0, 1),
+    "along": ("x", "y"),
 }
 STEPS = {"align": ("half", "double"), "registers": (-8, -1, 1, 8), "count": (-32, -1, 1, 32)}
 TEXTS = ("contract", "component", "version", "summary")  # say nothing of the component's work
@@ -172,7 +173,7 @@ def _numbers(path: Path, value: int) -> Iterator[int]:
 def _is_expression(path: Path, name: str) -> bool:
     return (
         name in ("repeat", "warps", "rate", "arrivals", "tx_bytes", "bytes", "count", "items")
-        or name in ("value", "min", "max", "want", "entry", "shape", "box", "tile")
+        or name in ("value", "min", "max", "want", "entry", "shape", "box", "tile", "cluster")
     ) and path[0] != "params"
 
 

@@ -138,7 +138,14 @@ _CALLER = (
     "Program.tensors",
     "Program.scalars",
 )
-_TENSOR = ("Member.shape", "TileAccess.box", "TileAccess.swizzle", "Port.tile", "Program.symbols")
+_TENSOR = (
+    "Member.shape",
+    "TileAccess.box",
+    "TileAccess.swizzle",
+    "TileAccess.along",
+    "Port.tile",
+    "Program.symbols",
+)
 _WORK = (
     "WorkField.value",
     "WorkField.minimum",

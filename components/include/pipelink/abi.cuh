@@ -49,6 +49,12 @@ struct Cursor {
   uint32_t phase;  // parity of the current round
 };
 
+/// Where a CTA stands in its cluster: what schedules that serve clusters are given.
+struct ClusterPlace {
+  uint32_t x;
+  uint32_t y;
+};
+
 /// A hardware named barrier under the id the linker gave it.
 struct NamedBarrier {
   uint32_t id;

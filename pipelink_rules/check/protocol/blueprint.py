@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from pipelink_rules.check.protocol.loops import loop_fields
 from pipelink_rules.check.protocol.model import Origin
 from pipelink_rules.check.protocol.parts import Part, parts_of
@@ -27,11 +29,15 @@ class Blueprint:
         }
         self.parts = parts_of(program)
         self.channels = program.channel_ends()
+        # CTAs that are told apart: those of a cluster, where they reach into each other
+        shared = any(channel.multicast for channel in program.channels)
+        self.ctas = math.prod(program.cluster) if shared else 1
         self.channel_of: dict[str, Channel] = {}  # barrier or memory -> channel
         for channel in program.channels:
             for share in range(channel.shares):
-                memory, full, empty = ring_names(channel, share)
-                self.channel_of.update(dict.fromkeys((memory, full, empty), channel))
+                for cta in range(self.ctas):
+                    names = ring_names(channel, share, cta)
+                    self.channel_of.update(dict.fromkeys(names, channel))
         self.loops = loop_fields(program)  # work fields that decide how often something is done
         self._origins: dict[tuple[str, str, int], Origin] = {}
 
@@ -51,10 +57,16 @@ class Blueprint:
         return self._origins[key]
 
 
-def ring_names(channel: Channel, share: int) -> tuple[str, str, str]:
-    """The memory, full and empty barriers of a ring, or of one share of a hand-over."""
+def ring_names(channel: Channel, share: int, cta: int = 0) -> tuple[str, str, str]:
+    """The memory, full and empty barriers of a ring, or of one share of a hand-over, in a CTA."""
     name = f"{channel.name}#{share}" if channel.shares > 1 else channel.name
+    name = in_cta(name, cta)
     return name, f"{name}.full", f"{name}.empty"
+
+
+def in_cta(name: str, cta: int) -> str:
+    """What an object is called in a CTA of the cluster; the first one's names stay short."""
+    return f"{name}@{cta}" if cta else name
 
 
 def text_of(op: Op) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 from pipelink_rules.check.protocol.blueprint import Blueprint, ring_names
 from pipelink_rules.check.protocol.model import (
@@ -21,22 +22,30 @@ from pipelink_rules.model.program import HANDOVER, Channel
 
 
 def compose(
-    blueprint: Blueprint, stages: Mapping[str, int], work: Sequence[Work]
+    blueprint: Blueprint, stages: Mapping[str, int], work: Sequence[Work], *, alone: bool = False
 ) -> tuple[Composition, list[Problem]]:
-    """The composition whose period is the given work items, and what already contradicts."""
-    runs = [Run(blueprint, part, stages) for part in blueprint.parts]
+    """The composition whose period is the given work items, and what already contradicts.
+
+    Every CTA of a cluster that shares data has processes, barriers and memories of its own.
+    alone: one CTA that copies everything itself.
+    """
+    ctas: list[int | None] = [None] if alone or blueprint.ctas == 1 else [*range(blueprint.ctas)]
+    runs = [Run(blueprint, part, stages, cta) for cta in ctas for part in blueprint.parts]
     processes = tuple(run.process(work) for run in runs)
     problems = [problem for run in runs for problem in run.problems]
     barriers: dict[str, Barrier] = {}
     memories: dict[str, Memory] = {}
     named: dict[str, Named] = {}
     for channel in blueprint.program.channels:
-        for share in range(channel.shares):
-            memory, full, empty = ring_names(channel, share)
+        count = stages[channel.name]
+        released = channel.empty_arrivals
+        if ctas == [None]:
+            released //= len(channel.reach(0))
+        for share, cta in product(range(channel.shares), ctas):
+            memory, full, empty = ring_names(channel, share, cta or 0)
             items = _agreed(runs, memory, channel, problems)
-            count = stages[channel.name]
             barriers[full] = Barrier(count, channel.full_arrivals, items)
-            barriers[empty] = Barrier(count, channel.empty_arrivals, items)
+            barriers[empty] = Barrier(count, released, items)
             memories[memory] = Memory(count, items)
     for run in runs:
         for name, items in run.written.items():

@@ -71,7 +71,7 @@ def _periodic(
     blueprint: Blueprint, stages: Mapping[str, int], work: Mapping[str, int]
 ) -> tuple[float, str, tuple[str, ...]] | None:
     """Cycles per period of one work item, what bounds it, and the rings on the critical cycle."""
-    composition, problems = compose(blueprint, stages, [work])
+    composition, problems = compose(blueprint, stages, [work], alone=True)
     if problems or not any(process.period for process in composition.processes):
         return None
     graph = Graph(composition)

@@ -8,10 +8,10 @@ without a ring cannot know which stage came last, so it begins every call with t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
-from pipelink_rules.check.protocol.blueprint import Blueprint, TooLong, ring_names
+from pipelink_rules.check.protocol.amounts import announced, copied
+from pipelink_rules.check.protocol.blueprint import Blueprint, TooLong, in_cta, ring_names
 from pipelink_rules.check.protocol.model import (
     ARRIVE,
     AWAIT,
@@ -23,7 +23,6 @@ from pipelink_rules.check.protocol.model import (
     SIGNAL,
     STORE,
     TOUCH,
-    UNKNOWN,
     WAIT,
     WRITE,
     Action,
@@ -33,8 +32,8 @@ from pipelink_rules.check.protocol.model import (
 from pipelink_rules.check.protocol.parts import WARPGROUP, Part
 from pipelink_rules.check.protocol.problem import Problem
 from pipelink_rules.contract.expression import evaluate
-from pipelink_rules.model.contract import DTYPES, Op, Port, Repeat, Role
-from pipelink_rules.model.program import HANDOVER
+from pipelink_rules.model.contract import Op, Port, Repeat, Role
+from pipelink_rules.model.program import HANDOVER, Channel
 
 Work = Mapping[str, int]  # the fields of one work item
 RingEnd = tuple[str, tuple[str, str]]  # memory, (instance, port)
@@ -58,8 +57,12 @@ class Cursor:
 class Run:
     """Runs the operations of one part and writes down what they do."""
 
-    def __init__(self, blueprint: Blueprint, part: Part, stages: Mapping[str, int]):
+    def __init__(
+        self, blueprint: Blueprint, part: Part, stages: Mapping[str, int], cta: int | None = None
+    ):
         self.blueprint, self.part, self.stages = blueprint, part, stages
+        self.rank = cta  # place in a cluster; None: the CTA shares nothing with others
+        self.cta = cta or 0
         self.actions: list[Action] = []
         self.cursors: dict[RingEnd, Cursor] = {}
         self.written: dict[str, int] = {}  # memory of a buffer -> items
@@ -90,7 +93,8 @@ class Run:
         self.moves = {n: c.next - begun.get(n, 0) for n, c in self.cursors.items()}
         self.turns = {name: turn - turned.get(name, 0) for name, turn in self.turn.items()}
         self.actions = []
-        return Process(self.part.name, period, prologue, self._once("epilogue"))
+        name = in_cta(self.part.name, self.cta)
+        return Process(name, period, prologue, self._once("epilogue"))
 
     def _once(self, clause: str) -> tuple[Action, ...]:
         self.actions = []
@@ -140,7 +144,7 @@ class Run:
         share = 0
         if channel.kind == HANDOVER and channel.shares > 1:
             share = self.call * (self.part.role.warps // WARPGROUP) + self.part.group
-        return ring_names(channel, share)
+        return ring_names(channel, share, self.cta)
 
     def _step(self, memory: str, instance: str, origin: Origin) -> int:
         """Moves a cursor on; returns the item it now stands on."""
@@ -174,17 +178,9 @@ class Run:
             self._add(ARRIVE, empty, item, count, origin=origin)
 
     def _add(
-        self,
-        kind: str,
-        target: str = "",
-        item: int = 0,
-        amount: int = 1,
-        bytes: int = 0,
-        barrier: str = "",
-        *,
-        origin: Origin,
+        self, kind: str, target: str = "", item: int = 0, amount: int = 1, *, origin: Origin
     ) -> None:
-        self.actions.append(Action(kind, target, item, amount, bytes, barrier, origin))
+        self.actions.append(Action(kind, target, item, amount, origin=origin))
 
     # -- operations --------------------------------------------------------------------------
     def _op(self, instance: str, role: Role, op: Op, origin: Origin) -> None:
@@ -221,43 +217,43 @@ class Run:
         item_now = cursor.current if cursor else None
         if verb == "release":
             if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
-                self._add(ARRIVE, empty, item_now - op.lag, self.part.warps, origin=origin)
+                for cta in self._reached(channel):
+                    place = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
+                    self._add(ARRIVE, place, item_now - op.lag, self.part.warps, origin=origin)
         elif item_now is None:
             action = Action(verb, memory, origin=origin)
             self.problems.append(Problem("not held", memory, action))
         elif verb in ("commit", "expect"):
-            size = self._announced(instance, op.target) if verb == "expect" else 0
-            self._add(ARRIVE, full, item_now, self.part.warps, size, origin=origin)
+            size = 0
+            if verb == "expect":
+                size = announced(self.blueprint, self.part, instance, op.target, self.work)
+            self.actions.append(Action(ARRIVE, full, item_now, self.part.warps, size, "", origin))
         elif verb == "copy":
-            size = self._copied(instance, op)
-            self._add(COPY, memory, item_now, 1, size, full, origin=origin)
+            self._copy(instance, op, item_now, origin)
         else:
             kind = {"write": WRITE, "read": READ, "mma": MMA, "store": STORE}[verb]
             self._add(kind, memory, item_now, origin=origin)
 
-    def _announced(self, instance: str, name: str) -> int:
-        port = self.blueprint.contracts[instance].port(name)
-        if port.tx_bytes is None:
-            return 0
-        literal = port.tx_bytes.literal
-        size = literal if literal is not None else evaluate(port.tx_bytes, self.work)
-        return size * self.part.warps
+    def _copy(self, instance: str, op: Op, item: int, origin: Origin) -> None:
+        """One copy, or the part of it that this CTA brings to every CTA of its group."""
+        channel = self.blueprint.channels[instance, op.target]
+        size = copied(self.blueprint, self.part, instance, op)
+        group: tuple[int, ...] = (self.cta,)
+        shared = {member.member: member for member in channel.multicast}.get(op.member)
+        if shared is not None and self.rank is not None:
+            group = shared.group(self.rank)
+            size //= len(group)
+        for cta in group:
+            memory, full, _ = ring_names(channel, 0, cta)
+            self.actions.append(Action(COPY, memory, item, 1, size, full, origin))
 
-    def _copied(self, instance: str, op: Op) -> int:
-        """Bytes of one tensor copy; a bulk copy brings what was announced."""
-        contract = self.blueprint.contracts[instance]
-        source, ring = contract.port(op.source), contract.port(op.target)
-        if ring.tx_bytes is None:
-            return 0
-        if source.tile is None:
-            return UNKNOWN
-        box = math.prod(evaluate(extent, {}) for extent in source.tile.box)
-        return box * DTYPES[source.members[0].dtype][0] * self.part.warps
+    def _reached(self, channel: Channel) -> tuple[int, ...]:
+        return (self.cta,) if self.rank is None else channel.reach(self.rank)
 
     def _buffer_op(self, instance: str, role: Role, op: Op, origin: Origin) -> None:
         contract = self.blueprint.contracts[instance]
         buffer = next(buffer for buffer in contract.buffers if buffer.name == op.target)
-        name = f"{instance}.{buffer.name}"
+        name = in_cta(f"{instance}.{buffer.name}", self.cta)
         if role.split != "role":  # every share of the work has its own piece
             name += f" call {self.call}" if self.part.role.calls > 1 else ""
             name += f" warpgroup {self.part.group}" if self.part.group else ""
@@ -286,7 +282,7 @@ class Run:
             self._add(TOUCH, port.name, amount=allowed, origin=origin)
 
     def _named(self, instance: str, op: Op, origin: Origin) -> None:
-        name = f"{instance}.{op.target}"
+        name = in_cta(f"{instance}.{op.target}", self.cta)
         if name not in self.turn:
             barriers = self.blueprint.contracts[instance].named_barriers
             count = next(barrier.count for barrier in barriers if barrier.name == op.target)

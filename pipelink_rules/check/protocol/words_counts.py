@@ -25,7 +25,7 @@ def arrivals(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnosti
     problem = item.problem
     channel = blueprint.channel_of[problem.target]
     full = problem.target.endswith(".full")
-    made = _per_end(item)
+    made = _per_end(item, 1 if full else len(channel.reach(0)))
     ends = [channel.producer] if full else list(channel.consumers)
     guilty = next(
         (end for end in ends if made.get(end, 0) != _promised(resolved, channel.kind, end)), ends[0]
@@ -95,8 +95,8 @@ def _promised(resolved: Resolved, kind: str, end: End) -> int:
     return evaluate(port.arrivals, {}) if port.space == "ring" else 4
 
 
-def _per_end(item: Found) -> dict[End, int]:
-    """Arrivals on the phase of the problem, per port."""
+def _per_end(item: Found, ctas: int) -> dict[End, int]:
+    """Arrivals on the phase of the problem, per port; `ctas` of a cluster make the same."""
     target, place = item.problem.target, item.problem.numbers[2]
     items = item.composition.barriers[target].items
     made: dict[End, int] = {}
@@ -104,7 +104,7 @@ def _per_end(item: Found) -> dict[End, int]:
         for action in process.period:
             if action.kind == ARRIVE and action.target == target and action.item % items == place:
                 made[end_of(action)] = made.get(end_of(action), 0) + action.amount
-    return made
+    return {end: found // ctas for end, found in made.items()}
 
 
 def barrier_bytes(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnostic:

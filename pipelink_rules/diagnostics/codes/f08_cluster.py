@@ -1,0 +1,23 @@
+"""PL08xx: clusters."""
+
+from __future__ import annotations
+
+from pipelink_rules.diagnostics.code import Code
+
+CODES: tuple[Code, ...] = (
+    Code(
+        "PL0804",
+        "multicast-receivers",
+        "CTAs that get copies of each other take the same items, or one of them waits for ever.",
+        "PTX ISA, cp.async.bulk.tensor .multicast::cluster: data and completion reach every CTA of "
+        "the mask, whether it waits for them or not",
+        "check",
+    ),
+    Code(
+        "PL0806",
+        "cluster-not-served",
+        "A schedule deals items to clusters of one shape; in others the tiles do not fit together.",
+        "contract language: `cluster` of a work item",
+        "collect",
+    ),
+)

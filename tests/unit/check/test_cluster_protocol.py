@@ -1,0 +1,137 @@
+"""The protocol of clusters: every CTA has roles, barriers and memories of its own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from declared import contracts, megakernels
+from unit.check.cluster_compositions import cluster
+from unit.check.interleavings import LIMIT, OK, explore
+from unit.check.oracle_comparison import periods
+
+from pipelink_rules.check.check import check
+from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
+from pipelink_rules.collect.collect import collect
+from pipelink_rules.collect.infer import bind_instances
+from pipelink_rules.collect.spec import make_spec
+from pipelink_rules.model.program import Program
+from pipelink_rules.model.source import Expr
+from pipelink_rules.model.target import TARGETS
+
+
+@cache
+def program(shape: tuple[int, int, int]) -> Program:
+    instances = dict(megakernels()["gemm"]["instances"])
+    instances["tiles"] = ("//components/schedule:cluster_tiles", {})
+    spec = make_spec(**{**megakernels()["gemm"], "instances": instances, "cluster": shape})
+    return collect(spec, bind_instances(spec, contracts(), {}), "sm_90a")
+
+
+def composition(shape: tuple[int, int, int], stages: int = 2) -> Composition:
+    found, problems = compose(Blueprint(program(shape)), {"load.ab": stages}, [{"k_blocks": 3}])
+    assert not problems
+    return found
+
+
+def changed(given: Composition, change: Callable[[str, Action], Action | None]) -> Composition:
+    """Every action exchanged for what `change(process, action)` gives; None leaves it out."""
+    processes = tuple(
+        process._replace(
+            period=tuple(
+                new for item in process.period if (new := change(process.name, item)) is not None
+            )
+        )
+        for process in given.processes
+    )
+    return replace(given, processes=processes)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (2, 2, 1)])
+def test_a_right_cluster_has_no_finding(shape: tuple[int, int, int]) -> None:
+    assert check(program(shape), TARGETS["sm_90a"]) == ()
+
+
+def test_every_cta_has_its_own_roles_barriers_and_memories() -> None:
+    found = composition((2, 2, 1))
+    alone = composition((1, 1, 1))
+    assert len(found.processes) == 4 * len(alone.processes)
+    assert len(found.barriers) == 4 * len(alone.barriers)
+    assert len(found.memories) == 4 * len(alone.memories)
+    copies = [a for a in found.processes[0].period if a.kind == COPY and a.item == 0]
+    # A to itself and the CTA above, half of its 128 rows; B to itself and beside, half of 256
+    assert [(a.target, a.bytes) for a in copies] == [
+        ("load.ab", 8192),
+        ("load.ab@2", 8192),
+        ("load.ab", 16384),
+        ("load.ab@1", 16384),
+    ]
+
+
+def test_a_cluster_that_shares_nothing_is_judged_as_one_cta() -> None:
+    whole = program((2, 1, 1))
+    channel = replace(whole.channels[0], multicast=(), empty_arrivals=8)
+    found, _ = compose(
+        Blueprint(replace(whole, channels=(channel,))), {"load.ab": 2}, [{"k_blocks": 1}]
+    )
+    assert found == compose(Blueprint(program((1, 1, 1))), {"load.ab": 2}, [{"k_blocks": 1}])[0]
+
+
+def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() -> None:
+    """Counted as if it were right: the empty barriers then want their own consumers only."""
+    right = composition((2, 1, 1))
+
+    def own(process: str, action: Action) -> Action | None:
+        remote = "@" in process if "@" not in action.target else "@" not in process
+        empty = action.kind == ARRIVE and ".empty" in action.target
+        return None if empty and remote else action
+
+    wrong = changed(right, own)
+    barriers = {
+        name: barrier._replace(arrivals=8) if name.endswith("empty") else barrier
+        for name, barrier in wrong.barriers.items()
+    }
+    assert {item.kind for item in examine(replace(wrong, barriers=barriers))} == {"unordered"}
+
+
+def test_a_copy_to_nobody_else_starves_the_other_cta() -> None:
+    def alone(process: str, action: Action) -> Action | None:
+        other = action.kind == COPY and ("@" in action.target) != ("@" in process)
+        return None if other else action
+
+    found = examine(changed(composition((2, 1, 1)), alone))
+    assert {item.kind for item in found} == {"bytes"}
+
+
+def test_wrong_arrivals_are_told_in_numbers_of_one_cta() -> None:
+    """The component makes 8 arrivals, in a cluster too: the other CTA's come by the linker."""
+    label = "//components/gemm:wgmma_mainloop"
+    contract = contracts()[label]
+    ports = tuple(
+        replace(port, arrivals=Expr("4")) if port.name == "ab" else port for port in contract.ports
+    )
+    spec = program((2, 1, 1)).spec
+    lying = {**contracts(), label: replace(contract, ports=ports)}
+    found = check(collect(spec, bind_instances(spec, lying, {}), "sm_90a"), TARGETS["sm_90a"])
+    assert [(item.code, item.message) for item in found] == [
+        ("PL0201", "`mma.ab` promises 4 arrivals on empty per item, its role makes 8")
+    ]
+
+
+@pytest.mark.parametrize("seeds", [range(0, 12), range(12, 24)], ids=str)
+def test_graph_and_executor_agree_on_clusters(seeds: range) -> None:
+    verdicts = set()
+    for seed in seeds:
+        made = cluster(random.Random(f"cluster {seed}"))
+        found = [item.kind for item in examine(made) if item.kind != "unfenced"]
+        verdict = explore(unroll(made, periods(made)), 60_000)
+        verdicts.add(verdict)
+        if verdict != LIMIT:
+            assert bool(found) == (verdict != OK), (seed, found, verdict)
+    assert OK in verdicts and len(verdicts) > 1
