@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.reader import Block
 from pipelink_rules.contract.text import Items, Node, Scalar
-from pipelink_rules.contract.tiles import COMPILE_TIME, SWIZZLES, read_tile
+from pipelink_rules.contract.tiles import SWIZZLES, read_tile
 from pipelink_rules.contract.workspace import INITS, SCOPES, check_counter, check_scratch
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import (
@@ -67,6 +67,7 @@ STAGES_KEYS = {"min": False, "max": False}
 BUFFER_KEYS = {"role": True, "bytes": True, "align": False, "stages": False}
 BARRIER_KEYS = {"roles": True, "count": True}
 
+COMPILE_TIME = ("param",)
 LAUNCH_TIME = ("param", "symbol")
 PER_ITEM = ("param", "field")
 MOST_STAGES = 32

@@ -9,7 +9,7 @@ from pipelink_rules.model.contract import TileAccess
 
 TILE_KEYS = {"box": True, "swizzle": False, "along": False}
 SWIZZLES = (0, 32, 64, 128)
-COMPILE_TIME = ("param",)
+_COMPILE_TIME = ("param",)
 
 
 def read_tile(block: Block) -> TileAccess | None:
@@ -17,7 +17,7 @@ def read_tile(block: Block) -> TileAccess | None:
     inner = block.block("tile", TILE_KEYS)
     if inner is None:
         return None
-    box = inner.exprs("box", COMPILE_TIME)
+    box = inner.exprs("box", _COMPILE_TIME)
     shape = block.nodes.get("shape")
     if box and isinstance(shape, Items) and not len(box) == len(shape.items) <= 5:
         block.findings.add(

@@ -10,6 +10,7 @@ from pipelink_rules.check.protocol.model import (
     ARRIVE,
     AWAIT,
     COPY,
+    FENCE,
     MMA,
     READ,
     WAIT,
@@ -58,7 +59,7 @@ def cluster(rng: random.Random) -> Composition:
             if wrong(0.04):
                 step = [*step[1:], step[0]]
             load += step
-            use = [act(READ, f"A{cta}", x)]
+            use = [act(READ, f"A{cta}", x)] + ([] if wrong(0.2) else [act(FENCE)])
             if not generic:
                 use = [act(MMA, f"A{cta}", x), act(AWAIT, "mma", 0, int(wrong()))]
             mma += [act(WAIT, f"f{cta}", x), *use]
