@@ -21,6 +21,7 @@ from pipelink_rules.check import (
     uses,
     warps,
 )
+from pipelink_rules.check.counters import rules as counters
 from pipelink_rules.check.registry import Rule
 from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -38,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     *uses.RULES,
     *numeric.RULES,
     *protocols.RULES,
+    *counters.RULES,
 )
 
 

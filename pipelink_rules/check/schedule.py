@@ -25,6 +25,9 @@ def fields_in_range(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         for field in work.fields:
             source = given.get(field.name)
+            if source and field.ordinal_of and not _numbers_alike(source, field):
+                yield _numbered_otherwise(scheduler, instance.name, source, field)
+                continue
             problem = _outside(contract, source, field) if source else ""
             if source and problem:
                 yield Diagnostic(
@@ -43,6 +46,33 @@ def fields_in_range(resolved: Resolved) -> Iterator[Diagnostic]:
                     ),
                     subject=f"{instance.name}.{field.name}",
                 )
+
+
+def _numbers_alike(source: WorkField, field: WorkField) -> bool:
+    same = source.ordinal_of == field.ordinal_of
+    return same and evaluate(source.times or "0", {}) == evaluate(field.times or "0", {})
+
+
+def _numbering(field: WorkField) -> str:
+    return f"{field.times} items of each {field.ordinal_of}" if field.ordinal_of else "any number"
+
+
+def _numbered_otherwise(
+    scheduler: str, instance: str, source: WorkField, field: WorkField
+) -> Diagnostic:
+    return Diagnostic(
+        "PL1001",
+        f"`{scheduler}` numbers items by {field.name} otherwise than `{instance}` expects",
+        labels(
+            (field.span, f"expects {_numbering(field)}"),
+            (source.span, f"gives {_numbering(source)}"),
+        ),
+        expected=_numbering(field),
+        found=_numbering(source),
+        at_run_time="items that others wait for are left out, or come twice",
+        helps=("give both the same parameters",),
+        subject=f"{instance}.{field.name}",
+    )
 
 
 def _range(field: WorkField) -> str:

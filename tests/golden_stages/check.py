@@ -1,7 +1,7 @@
 """Golden stage `check`: what checking a program says.
 
-A case is `case.json`: `base`, one of the declarations in `check_components/` (gemm, stream, join:
-without edits they have no finding), and `edits`: file -> [[text, replacement], ...], made to the
+A case is `case.json`: `base`, one of the declarations in `check_components/` (gemm, stream, join,
+total: without edits they have no finding), and `edits`: file -> [[text, replacement], ...], made to the
 declaration (SConscript) and to the contracts (`load`, ...) before they are read.  `flags` gives
 code-generation flags to a component.
 """

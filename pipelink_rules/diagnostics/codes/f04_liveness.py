@@ -21,4 +21,11 @@ CODES: tuple[Code, ...] = (
         "",
         "check",
     ),
+    Code(
+        "PL0403",
+        "signals-never-made",
+        "A wait for more signals than are ever made never ends.",
+        "a counter only grows: it stands at most at the number of signals",
+        "check",
+    ),
 )

@@ -45,9 +45,16 @@ CODES: tuple[Code, ...] = (
     Code(
         "PL0507",
         "tensor-order",
-        "Nothing in one kernel orders the work items of different CTAs.",
+        "Work items of different CTAs are in no order, unless a counter at gpu scope makes one.",
         "PTX ISA, memory consistency model: causality order between CTAs needs a release and an "
         "acquire",
+        "check",
+    ),
+    Code(
+        "PL0508",
+        "scratch-not-cleared",
+        "Scratch memory holds what an earlier launch left, unless somebody writes or clears it.",
+        "contract language: `init: none` promises nothing of what scratch memory holds",
         "check",
     ),
     Code(

@@ -20,4 +20,19 @@ CODES: tuple[Code, ...] = (
         "(Lee and Messerschmitt, 1987)",
         "check",
     ),
+    Code(
+        "PL1003",
+        "grid-not-resident",
+        "A grid that waits for its own CTAs has to be on the device as a whole.",
+        "CUDA programming guide, cooperative launch: CTAs beyond those resident start when others "
+        "end",
+        "check",
+    ),
+    Code(
+        "PL1005",
+        "counter-index",
+        "How many items use a counter, and which counters there are, is for the schedule to say.",
+        "contract language: `ordinal_of`, `times` and `max` of a work field",
+        "check",
+    ),
 )

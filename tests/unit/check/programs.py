@@ -26,7 +26,7 @@ def stage() -> ModuleType:
 
 
 def program(base: str, **edits: list[list[str]]) -> Program:
-    """A base (gemm, stream, join) with edits: file -> [[text, replacement], ...]."""
+    """A base (gemm, stream, join, total) with edits: file -> [[text, replacement], ...]."""
     settings: dict[str, Any] = {"base": base, "edits": edits}
     with tempfile.TemporaryDirectory() as folder:
         return stage().program_of(Path(folder), settings)

@@ -1,0 +1,160 @@
+"""Which groups of work items does a program have?  Program -> what every item does, by ordinal.
+
+The schedule promises that the items with one value of a field F are numbered by another field
+(`ordinal_of: F`).  So what an item of the group does follows from its ordinal, if nothing else
+decides how often it signals, waits or uses scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipelink_rules.check.counters.model import (
+    ALL,
+    COMPLETE,
+    FENCE,
+    READ,
+    SIGNAL,
+    SYNC,
+    UNTIL,
+    WRITE,
+    Group,
+    Line,
+    Step,
+)
+from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.model.contract import Op, Port, Repeat, Role, WorkField
+from pipelink_rules.model.program import COUNTER, SCRATCH
+from pipelink_rules.model.source import Expr
+
+
+class NotJudged(Exception):
+    """How often an item does something does not follow from its ordinal."""
+
+    def __init__(self, instance: str, role: Role, op: Op, reason: str, clause: Expr | None):
+        super().__init__(reason)
+        self.instance, self.role, self.op = instance, role, op
+        self.reason, self.clause = reason, clause
+
+
+class Numbered(NamedTuple):
+    """A promise of the schedule: `field` numbers the items of one value of `group`."""
+
+    group: str
+    field: WorkField
+    times: int
+
+
+def promises(resolved: Resolved) -> dict[str, Numbered]:
+    """Group field -> the field that numbers its items; the first where there are several."""
+    work = resolved.contracts[resolved.program.schedule[0]].work
+    found: dict[str, Numbered] = {}
+    for field in work.fields if work else ():
+        if field.ordinal_of and field.times is not None:
+            number = Numbered(field.ordinal_of, field, evaluate(field.times, {}))
+            found.setdefault(field.ordinal_of, number)
+    return found
+
+
+def home(resolved: Resolved, end: tuple[str, str]) -> str:
+    """The counters or scratch memory behind a port: `store.done`, the end that gives them."""
+    for connection in resolved.program.connections:
+        if connection.transfer in (COUNTER, SCRATCH) and end in (
+            connection.consumer,
+            connection.producer,
+        ):
+            return ".".join(connection.producer)
+    return ".".join(end)
+
+
+def port_of(resolved: Resolved, instance: str, op: Op) -> Port | None:
+    """The counter or scratch port that an operation uses."""
+    name = op.source if op.verb in ("copy", "store") else op.target
+    port = {item.name: item for item in resolved.contracts[instance].ports}.get(name)
+    return port if port is not None and (port.space == "counter" or port.scratch) else None
+
+
+def users(resolved: Resolved) -> Iterator[tuple[str, Role, Op, Port]]:
+    """Every operation on counters or scratch memory."""
+    for instance in resolved.program.instances:
+        for role in instance.variant.contract.roles:
+            for op in operations(role.body):
+                port = port_of(resolved, instance.name, op)
+                if port is not None:
+                    yield instance.name, role, op, port
+
+
+def group_of(resolved: Resolved, numbered: Numbered) -> Group:
+    """What the items of one value of a field do; NotJudged where that is not known."""
+    lines = []
+    for ordinal in range(numbered.times):
+        for instance in resolved.program.instances:
+            for role in instance.variant.contract.roles:
+                if any(port_of(resolved, instance.name, op) for op in operations(role.body)):
+                    reader = _Reader(resolved, instance.name, role, numbered, ordinal)
+                    lines.append(reader.line())
+    return tuple(lines)
+
+
+class _Reader:
+    """The steps of one role for one ordinal."""
+
+    def __init__(
+        self, resolved: Resolved, instance: str, role: Role, numbered: Numbered, ordinal: int
+    ):
+        self.resolved, self.instance, self.role, self.numbered = resolved, instance, role, numbered
+        self.known = {numbered.field.name: ordinal}
+        self.ordinal = ordinal
+
+    def line(self) -> Line:
+        warps = evaluate(self.role.warps, {})
+        together = self.role.split != "warp"
+        return Line(self.ordinal, warps, tuple(self._steps(self.role.body)), together)
+
+    def _steps(self, body: tuple[Op | Repeat, ...]) -> Iterator[Step]:
+        for item in body:
+            if not isinstance(item, Repeat):
+                yield from self._step(item)
+                continue
+            used = [op for op in operations(item.body) if port_of(self.resolved, self.instance, op)]
+            if not used:
+                continue  # awaits and fences in such a loop order nothing for sure
+            for _ in range(self._value(item.count, used[0])):
+                yield from self._steps(item.body)
+
+    def _step(self, op: Op) -> Iterator[Step]:
+        origin = self.resolved.blueprint.origin(self.instance, self.role.name, op)
+        if op.verb == "fence" and op.target == "global":
+            yield Step(FENCE, origin=origin)
+        elif op.verb == "await" and op.target == "store" and op.full:
+            yield Step(COMPLETE, amount=op.count, origin=origin)
+        elif op.verb == "sync":
+            yield Step(SYNC, origin=origin)
+        port = port_of(self.resolved, self.instance, op)
+        if port is None:
+            return
+        target = home(self.resolved, (self.instance, port.name))
+        if op.index[0].text != self.numbered.group:
+            return  # of another group: it orders nothing here
+        if op.verb == "signal":
+            yield Step(SIGNAL, target, origin=origin)
+        elif op.verb == "until":
+            signals = self._value(op.threshold or Expr("0"), op)
+            yield Step(UNTIL, target, signals * self._arrivals(target), origin=origin)
+        else:
+            kind = READ if op.verb in ("read", "copy") else WRITE
+            piece = self._value(op.index[1], op) if len(op.index) > 1 else ALL
+            yield Step(kind, target, 0, piece, op.verb in ("copy", "store"), origin)
+
+    def _arrivals(self, target: str) -> int:
+        instance, _, name = target.partition(".")
+        return evaluate(self.resolved.contracts[instance].port(name).arrivals, {})
+
+    def _value(self, expr: Expr, op: Op) -> int:
+        unknown = sorted(names(expr) - set(self.known))
+        if unknown:
+            reason = f"`{unknown[0]}` is not numbered by the schedule"
+            raise NotJudged(self.instance, self.role, op, reason, expr)
+        return evaluate(expr, self.known)
