@@ -22,14 +22,17 @@ _BEYOND = re.compile(
     r"|(?P<work>clusterlaunchcontrol\b)"
     r"|(?P<multicast>\S*\.multicast::cluster\b)"
     r"|(?P<pair>\S*\.cta_group::2\b)"
-    r"|(?P<remote>mapa\b|getctarank\b|(st|red)\.async\b"
-    r"|(mbarrier|ld|st|atom|red)\.\S*shared::cluster\b)"
+    r"|(?P<own>mapa\b|mbarrier\.\S*shared::cluster\b)"
+    r"|(?P<remote>getctarank\b|(st|red)\.async\b|(ld|st|atom|red)\.\S*shared::cluster\b"
+    r"|cp\.async\.bulk\.shared::cluster\.shared::cta\b)"
 )
+_RANK = "%cluster_ctarank"
 _REACHES = {
     "launch": "orders kernels of dependent launches",
     "work": "asks the hardware for another work item",
     "multicast": "copies into the shared memory of other CTAs",
     "pair": "uses the tensor memory of two CTAs",
+    "own": "uses the shared memory of another CTA",
     "remote": "uses the shared memory of another CTA",
 }
 
@@ -56,6 +59,17 @@ def _instruction(
             expected="registers: {min, want} in the contract",
             found=statement.text,
             helps=("remove it: the linked kernel moves registers once per warpgroup",),
+        )
+    elif statement.opcode.startswith(("mbarrier.init", "mbarrier.inval")):
+        yield finding(
+            "PL0907",
+            f"`{name}` sets up an mbarrier itself",
+            variant,
+            sources.find(r"mbarrier\.(init|inval)|\binit\("),
+            "mbarrier",
+            expected="the barriers of its rings, which the linked kernel has set up",
+            found=statement.text,
+            helps=("remove it: arrivals and stages are counted by the linker",),
         )
     elif _TENSOR_MEMORY.match(statement.opcode):
         yield finding(
@@ -105,7 +119,7 @@ def _instruction(
             helps=("no virtual functions and no function pointers in device code",),
         )
     place = _PLACE.search(statement.operands)
-    if place:
+    if place and not (place[0] == _RANK and _is_raw(variant)):
         yield finding(
             "PL0908",
             f"`{name}` reads {place[0]}",
@@ -124,12 +138,15 @@ def _beyond(statement: Statement, variant: Variant) -> str:
     """What of _REACHES the instruction does, or "".
 
     Libraries address the barriers of their own CTA through the cluster, too: behind a raw port
-    that is no sign of another CTA.
+    that is no sign of another CTA, and the audit sees which CTA it is.
     """
     found = _BEYOND.match(statement.opcode)
     kind = found.lastgroup or "" if found else ""
-    raw = any(port.raw for port in variant.contract.ports)
-    return "" if kind == "remote" and raw else kind
+    return "" if kind == "own" and _is_raw(variant) else kind
+
+
+def _is_raw(variant: Variant) -> bool:
+    return any(port.raw for port in variant.contract.ports)
 
 
 def _is_indirect(statement: Statement) -> bool:

@@ -38,7 +38,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "arrivals": ("ring", "tensor_memory", "counter"),
     "tx_bytes": ("ring",),
     "stages": ("ring", "tensor_memory"),
-    "raw": ("ring",),
+    "raw": ("ring", "global"),
     "fragment": ("registers",),
     "in_place": ("registers",),
     "pending": ("registers",),

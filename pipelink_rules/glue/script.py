@@ -53,7 +53,13 @@ class _Writer:
             epilogue += self._steps(instance, name, declared.epilogue)
         if role.calls > 1:
             body = (ScriptLoop(str(role.calls), body),)
-        return RoleScript(role.name, first, role.warps, prologue, body, epilogue)
+        raw = tuple(
+            f"{instance}.{port.name}"
+            for instance, name in role.members
+            for port in self.program.instance(instance).variant.contract.ports
+            if port.role == name and port.raw
+        )
+        return RoleScript(role.name, first, role.warps, prologue, body, epilogue, raw)
 
     def _steps(self, instance: str, role: str, ops: tuple[Op | Repeat, ...]) -> _Steps:
         return tuple(self._each(instance, role, ops))
@@ -69,9 +75,8 @@ class _Writer:
             text = f"{instance}.{role}: {_words(op)}{_place(op.span)}"
             if op.verb in _RING:
                 port = contract.port(op.target)
-                if not port.raw:
-                    site = self.sites[instance, role, op.target]
-                    yield ScriptOp(op.verb, site, self._value(op, port), op.lag, text=text)
+                site = self.sites[instance, role, op.target]
+                yield ScriptOp(op.verb, site, self._value(op, port), op.lag, text=text)
             elif op.verb in ("sync", "arrive"):
                 site = self.sites[instance, role, op.target]
                 count = next(b.count for b in contract.named_barriers if b.name == op.target)

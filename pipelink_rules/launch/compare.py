@@ -55,6 +55,10 @@ def compare(recording: Recording) -> tuple[RoleResult, ...]:
         rows = [row for row in recording.rows if recording.role_of(row.warp) == role.name]
         result = RoleResult(role.name, len(rows), sum(row.operations for row in rows), {})
         found.append(result)
+        if role.raw:
+            ports = " and ".join(f"`{port}`" for port in role.raw)
+            result.skipped = f"{ports} served by instructions of its own (raw)"
+            continue
         wanted: dict[int, list[Expected]] = {}
         for row in rows:
             try:

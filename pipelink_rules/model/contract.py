@@ -108,7 +108,6 @@ class Port:
     arrivals: Expr = Expr("1")  # arrivals of this side per item: on full (out) or on empty (in)
     tx_bytes: Expr | None = None  # ring out, proxy async: bytes announced per item
     stages: Stages = Stages()
-    raw: bool = False  # the component issues its own copies and barrier operations
     # registers
     fragment: str = ""  # "wgmma_m64": the accumulator fragment of wgmma m64nNk16, one per warpgroup
     in_place: str = ""  # an out port that lives in the registers of this in port
@@ -121,6 +120,8 @@ class Port:
     # counter; `arrivals` of an out port: how often one `signal` of the whole role counts
     count: Expr | None = None  # out: counters in the array, over symbols
     scope: str = ""  # who synchronises by it: "cta", "cluster", "gpu" or "sys"
+    # ring, global
+    raw: bool = False  # the component issues its own copies and barrier operations
     # scalar
     type: str = ""
     span: Span | None = None

@@ -37,6 +37,7 @@ class RoleScript:
     prologue: tuple[ScriptOp | ScriptLoop, ...] = ()
     body: tuple[ScriptOp | ScriptLoop, ...] = ()  # per work item
     epilogue: tuple[ScriptOp | ScriptLoop, ...] = ()
+    raw: tuple[str, ...] = ()  # ports whose operations do not pass the runtime: "load.ab"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Golden stage `compile`: what compiling and probing a component says.
 
 A case is a contract and its source.  What the tools would have made of them is kept beside it:
-`shadow.ptx` (scanned), `nvcc.txt` (the compiler's refusal), `measured.json` (the probe's result) or
-`copts` (options, one a line).  In PTX `@role@` stands for an entry symbol and `@digest@` for the
-digest of the variant.  tests/live compiles the same cases with the real tools.
+`shadow.ptx` (scanned and audited), `nvcc.txt` (the compiler's refusal), `measured.json` (the
+probe's result) or `copts` (options, one a line).  In PTX `@role@` stands for an entry symbol and
+`@digest@` for the digest of the variant.  tests/live compiles the same cases with the real tools.
 Cases of other kinds have a `case.py` with `run()`, which returns or raises findings.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from linked import DIGEST, variant_of
 
+from pipelink_rules.compile.execute.audit import audit_roles
 from pipelink_rules.compile.options import sort_out
 from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.compile.run import Subject, diagnose
@@ -66,7 +67,8 @@ def _findings(case: Path, variant: Variant) -> tuple[Diagnostic, ...]:
             ptx = ptx.replace(f"@{role.name}@", variant.symbol(role.name))
         texts = Sources({source.name: source.read_text(encoding="utf-8")})
         operations = runtime_operations([ROOT / "components/include"])
-        return scan(read_ptx(ptx), variant, texts, operations)
+        module = read_ptx(ptx)
+        return scan(module, variant, texts, operations) or tuple(audit_roles(module, variant))
     if (case / "nvcc.txt").is_file():
         text = (case / "nvcc.txt").read_text(encoding="utf-8")
         output = ToolOutput(("nvcc", source.name), 2, text)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpus import ARGUMENTS, SOURCES, Lie
+from corpus import ARGUMENTS, SOURCES, Lie, contract_of, source_of
 
 from pipelink_rules.compile.nvcc import Unit, shadow_argv
 from pipelink_rules.compile.ptx import Module, read_ptx
@@ -40,7 +40,7 @@ def edited(text: str, lie: Lie) -> str:
 def honest(repository: Path) -> dict[str, Variant]:
     """The shipped components."""
     return {
-        name: bind(load_contract(str(repository / f"components/{name}.contract.yaml")), arguments)
+        name: bind(load_contract(str(contract_of(name, repository))), arguments)
         for name, arguments in ARGUMENTS.items()
     }
 
@@ -57,7 +57,7 @@ def lying(
         if lie.source:
             return replace(true, digest=f"{SOURCES.index(lie):012x}")
         path = folder / f"{true.contract.component}.contract.yaml"
-        text = (repository / f"components/{lie.component}.contract.yaml").read_text()
+        text = contract_of(lie.component, repository).read_text()
         path.write_text(edited(text, lie))
         bound = bind(load_contract(str(path)), ARGUMENTS[lie.component])
         return replace(bound, digest=true.digest)
@@ -80,7 +80,7 @@ def modules(
         unit = folder / f"unit{number}.cu"
         unit.write_text("\n".join(_pieces(names, honest, repository, folder)))
         out = folder / f"unit{number}.ptx"
-        includes = (str(folder), str(repository / "components/include"))
+        includes = (str(folder), str(repository / "components/include"), str(HERE / "raw"))
         argv = shadow_argv(toolkit, Unit(str(unit), "sm_90a", includes, strict=False), str(out))
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[:4000]
@@ -97,7 +97,7 @@ def _pieces(
     """Every variant of every component, one after the other."""
     pieces = []
     for name in names:
-        true, source = honest[name], (repository / f"components/{name}.cu").read_text()
+        true, source = honest[name], source_of(name, repository).read_text()
         stem = true.contract.component
         versions = [(true, source)]
         for number, lie in enumerate(SOURCES):

@@ -1,6 +1,7 @@
-"""Components that lie: shipped ones with one clause or one line of source changed.
+"""Components that lie: honest ones with one clause or one line of source changed.
 
-`corpus.yaml` lists them.
+`corpus.yaml` lists them.  The honest ones are the shipped components, and those of `raw/`, which
+issue barrier and copy instructions of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,22 @@ ARGUMENTS: dict[str, dict[str, int | str]] = {
     "stream/rms_norm": {"ROWS": 4, "D": 256},
     "stream/rms_norm_wide": {"ROWS": 1, "D": 2048, "WARPS": 8},
     "stream/scaled_add": {"ROWS": 4, "D": 256},
+    "raw/own_load_ab": GEMM,
+    "raw/own_double_rows": {"ROWS": 4, "D": 256},
+    "raw/own_store_rows": {"ROWS": 4, "D": 256},
 }
+HERE = Path(__file__).parent
+
+
+def source_of(component: str, repository: Path) -> Path:
+    """The source of a shipped component, or of one of `raw/` here; its contract lies beside it."""
+    root = HERE if component.startswith("raw/") else repository / "components"
+    return root / f"{component}.cu"
+
+
+def contract_of(component: str, repository: Path) -> Path:
+    """Its contract."""
+    return source_of(component, repository).with_suffix(".contract.yaml")
 
 
 @dataclass(frozen=True)
@@ -48,7 +64,7 @@ class Lie:
 
 
 def _read() -> tuple[Lie, ...]:
-    rows = yaml.safe_load(Path(__file__).with_name("corpus.yaml").read_text(encoding="utf-8"))
+    rows = yaml.safe_load((HERE / "corpus.yaml").read_text(encoding="utf-8"))
     return tuple(
         Lie(component, row["name"], row["code"], row["old"], row["new"], kind == "source")
         for kind, components in rows.items()

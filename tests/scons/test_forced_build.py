@@ -32,9 +32,15 @@ def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
 
 
 def test_what_cannot_be_audited_is_said_and_refused_if_strict(built: Project) -> None:
-    built.append("kernels/scale.cu", "// fake: raw\n")
+    built.append("kernels/scale.cu", "// fake: unaudited\n")
     run = built.run("megakernels/scaled")
     assert run.status == 0 and "warning[PL0932]" in run.text
     run = built.run("megakernels/scaled", "strict=1")
-    assert run.status == 2 and "error[PL0932]" in run.text and "mbarrier.arrive" in run.text
+    assert run.status == 2 and "error[PL0932]" in run.text and "st.u32" in run.text
     assert built.run("megakernels/scaled").status == 0
+
+
+def test_instructions_of_its_own_are_refused(built: Project) -> None:
+    built.append("kernels/scale.cu", "// fake: raw\n")
+    run = built.run("megakernels/scaled")
+    assert run.status == 2 and "error[PL0935]" in run.text and "mbarrier.arrive" in run.text

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pipelink_rules.compile.execute.compare import Difference, Turns, accesses, first_event, missing
 from pipelink_rules.compile.execute.expand import Expansion, Promise
+from pipelink_rules.compile.execute.lanes import LaneFound, compare_lanes
 from pipelink_rules.compile.execute.machine import Machine
 from pipelink_rules.compile.execute.scenario import Scenario, scenario_of
-from pipelink_rules.compile.execute.state import PORTS, RELOCATIONS, WORK, UnauditedError
+from pipelink_rules.compile.execute.state import (
+    PORTS,
+    RELOCATIONS,
+    WORK,
+    BrokenRuleError,
+    UnauditedError,
+)
 from pipelink_rules.compile.execute.trace import Trace
 from pipelink_rules.compile.ptx import Module
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
-from pipelink_rules.model.contract import Role
+from pipelink_rules.model.contract import Port, Role
 from pipelink_rules.model.variant import Variant
 
 _SHOWN = 3  # events before the difference that a finding quotes
-
-
-@dataclass(frozen=True)
-class Found:
-    """A difference, in which work item, by which warp."""
-
-    difference: Difference
-    item: dict[str, int]
-    warp: int
-    trace: Trace
 
 
 def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> list[Diagnostic]:
@@ -48,7 +45,13 @@ def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> li
 
 def _audit(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     try:
-        found = _compare(module, variant, role)
+        return _compare(module, variant, role)
+    except BrokenRuleError as why:
+        found = Difference(
+            why.code, why.message, None, why.target or role.name, why.expected, why.found
+        )
+        broken = _finding(variant, role, found)
+        return replace(broken, helps=why.helps) if why.helps else broken
     except UnauditedError as why:
         return _finding(
             variant,
@@ -62,10 +65,11 @@ def _audit(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
                 str(why),
             ),
         )
-    return found
 
 
 def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    if any(port.raw for port in variant.contract.ports if port.role == role.name):
+        return _compare_raw(module, variant, role)
     scenario = scenario_of(variant.contract, role)
     warps = evaluate(role.warps, {})
     expansion = Expansion(scenario)
@@ -83,13 +87,30 @@ def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
             for found in _run(other, variant, role, scenario, promises[: min(items, 3)], warp):
                 return _finding(variant, role, _part_of_a_warp(found.difference), found)
             done |= other.performed
+    return _never(variant, role, done, promises) or _arrivals(variant, role, warps, scenario)
+
+
+def _compare_raw(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    done: set[tuple[str, str]] = set()
+    for found in compare_lanes(module, variant, role, done):
+        return _finding(variant, role, found.difference, found)
+    scenario = scenario_of(variant.contract, role)
+    expansion = Expansion(scenario)
+    promises = [expansion.work_item(item) for item in scenario.items]
+    warps = evaluate(role.warps, {})
+    return _never(variant, role, done, promises) or _arrivals(variant, role, warps, scenario)
+
+
+def _never(
+    variant: Variant, role: Role, done: set[tuple[str, str]], promises: list[Promise]
+) -> Diagnostic | None:
     for op in missing(done, promises, variant.contract):
         what = f"does not `{op.verb} {op.target}`"
         difference = Difference(
             "PL0931", what, op, op.target, f"{op.verb} {op.target}", "no such access by any warp"
         )
         return _finding(variant, role, difference)
-    return _arrivals(variant, role, warps, scenario)
+    return None
 
 
 def _machine(first: Machine, scenario: Scenario, thread: int, *, alike: bool = False) -> Machine:
@@ -113,24 +134,25 @@ def _run(
     scenario: Scenario,
     promises: list[Promise],
     warp: int,
-) -> Iterator[Found]:
+) -> Iterator[LaneFound]:
     turns = Turns(variant.contract)
     for item, promise in zip(scenario.items, promises, strict=False):
         scenario.give(machine.state, item)
         machine.state.trace = Trace()
         arguments = [RELOCATIONS, PORTS, WORK, machine.thread]
         machine.run(variant.symbol(role.name), arguments)
+        machine.finish()
         trace = machine.state.trace
         difference = first_event(promise, trace)
         if difference is not None:
-            yield Found(difference, item, warp, trace)
+            yield LaneFound(difference, item, warp, trace)
             return
         for difference in accesses(promise, trace, variant.contract):
-            yield Found(difference, item, warp, trace)
+            yield LaneFound(difference, item, warp, trace)
             return
         difference = turns.check(trace)
         if difference is not None:
-            yield Found(difference, item, warp, trace)
+            yield LaneFound(difference, item, warp, trace)
             return
         for found in trace.accesses:
             machine.performed |= {(access.kind, access.target) for access in found}
@@ -159,13 +181,13 @@ def _arrivals(variant: Variant, role: Role, warps: int, scenario: Scenario) -> D
 
 
 def _finding(
-    variant: Variant, role: Role, difference: Difference, found: Found | None = None
+    variant: Variant, role: Role, difference: Difference, found: LaneFound | None = None
 ) -> Diagnostic:
     contract = variant.contract
     port = {item.name: item for item in contract.ports}.get(difference.target)
     span = difference.op.span if difference.op else None
-    if span is None and port is not None and difference.code == "PL0933":
-        span = port.where("arrivals") if hasattr(port, "where") else port.span
+    if span is None and port is not None and difference.code in _OF_A_PORT:
+        span = port.where("arrivals") if difference.code == "PL0933" else port.span
     span = span or role.where("body") or contract.span
     trace: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -178,9 +200,7 @@ def _finding(
     return Diagnostic(
         difference.code,
         f"role `{role.name}` of `{contract.component}` {difference.message}",
-        (Label(span, f"role `{role.name}`" if difference.op is None else "says so"),)
-        if span
-        else (),
+        (Label(span, _label(role, difference, port)),) if span else (),
         expected=difference.expected,
         found=difference.found,
         notes=notes,
@@ -192,11 +212,29 @@ def _finding(
     )
 
 
+def _label(role: Role, difference: Difference, port: Port | None) -> str:
+    if difference.op is not None:
+        return "says so"
+    return "this port" if port and difference.code in _OF_A_PORT else f"role `{role.name}`"
+
+
+_OF_A_PORT = ("PL0933", "PL0935", "PL0936")  # shown at the port, not at the body
 _HELP = {
     "PL0919": ("call pipelink::wgmma_fence() before the first wgmma after a wait",),
     "PL0932": (
         "let branches around operations depend on the work item and the thread only",
-        "use the runtime's operations: what the component issues itself nobody can follow",
+        "use the runtime's operations, or the common forms of barrier and copy instructions",
     ),
-    "PL0933": ("arrivals: the warps of the role, each arrives once per item",),
+    "PL0933": (
+        "arrivals: the warps of the role, each arrives once per item; all arrivals of all its "
+        "threads where the port is raw",
+    ),
+    "PL0935": (
+        "call the runtime (<pipelink/runtime.cuh>), or say `raw: true` on the port",
+        "named barriers of its own a role may have beside a raw port only: pl_barrier_sync",
+    ),
+    "PL0936": (
+        "leave it out: what other CTAs wait for belongs to the linker",
+        "sums of the threads of a CTA: in a buffer of shared memory",
+    ),
 }

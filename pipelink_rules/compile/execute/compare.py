@@ -29,14 +29,20 @@ def first_event(promise: Promise, trace: Trace) -> Difference | None:
         wanted = promise.events[position] if position < len(promise.events) else None
         found = trace.events[position] if position < len(trace.events) else None
         op = promise.ops[position] if wanted else None
-        if wanted is None or found is None or wanted != found:
-            return _difference(wanted, found, op, position)
+        if wanted is None or found is None or not agrees(wanted, found):
+            return difference(wanted, found, op, position)
     return None
 
 
-def _difference(
+def agrees(wanted: Event, found: Event) -> bool:
+    """Equal, or more than asked for: the end of a store where its reads were to be awaited."""
+    return wanted == found or (wanted.verb == "await" and wanted == replace(found, member=""))
+
+
+def difference(
     wanted: Event | None, found: Event | None, op: Op | None, position: int
 ) -> Difference:
+    """Two events that are not equal, in the words of a finding."""
     clause = str(wanted) if wanted else "nothing more in this work item"
     actual = str(found) if found else "the end of the work item"
     target = (wanted or found or Event("")).target
@@ -47,7 +53,12 @@ def _difference(
     if wanted is None or found is None or wanted.verb != found.verb:
         what = f"does not `{_name(wanted)}`" if wanted else f"has a `{_name(found)}` too many"
         return Difference("PL0934", what, op, target, clause, actual, position)
-    if (wanted.target, wanted.source, wanted.member) != (found.target, found.source, found.member):
+    place = wanted.verb != "await" or wanted.target != found.target
+    if place and (wanted.target, wanted.source, wanted.member) != (
+        found.target,
+        found.source,
+        found.member,
+    ):
         return Difference(
             "PL0915", f"does not `{_name(wanted)}`", op, target, clause, actual, position
         )
@@ -86,10 +97,11 @@ def accesses(promise: Promise, trace: Trace, contract: Contract) -> Iterator[Dif
                 loose or (c.stage == access.stage and c.first <= position <= c.last) for c in wanted
             ):
                 continue
-            yield _access(access, position, promise, [clause.op for clause in wanted])
+            yield access_difference(access, position, promise, [clause.op for clause in wanted])
 
 
-def _access(access: Access, position: int, promise: Promise, ops: list[Op]) -> Difference:
+def access_difference(access: Access, position: int, promise: Promise, ops: list[Op]) -> Difference:
+    """An access that no clause allows, in the words of a finding."""
     before = f"after `{promise.events[position - 1]}`" if position else "first of all"
     allowed = f"`{access.kind} {access.target}` where the body has it" if ops else "no such access"
     return Difference(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pipelink_rules.compile.execute.scenario import Scenario
 from pipelink_rules.compile.execute.trace import Event
 from pipelink_rules.contract.expression import evaluate
-from pipelink_rules.contract.item import member_bytes
+from pipelink_rules.contract.item import item_layout, member_bytes
 from pipelink_rules.model.contract import Op, Port, Repeat
 from pipelink_rules.model.source import Expr
 
@@ -30,6 +30,7 @@ class Promise:
     events: list[Event] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)  # the operation of each event
     clauses: list[Clause] = field(default_factory=list)
+    stages: dict[str, int] = field(default_factory=dict)  # of each ring
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Expansion:
     def work_item(self, fields: dict[str, int]) -> Promise:
         """The operations for one work item."""
         promise, accesses = Promise(), []
+        promise.stages = {ring.name: ring.stages for ring in self.scenario.ranges if ring.ring}
         environment = {**self.scenario.symbols, **fields}
         for op in _flat(self.scenario.role.body, environment):
             event = self._event(op, environment)
@@ -68,8 +70,10 @@ class Expansion:
             self.current[name] += 1
             return Event(op.verb, name, self._item(name))
         if op.verb == "expect":
-            announced = contract.port(name).tx_bytes or Expr("0")
-            return Event("expect", name, self._item(name), evaluate(announced, environment))
+            port = contract.port(name)
+            whole = Expr(str(item_layout(port).data_bytes))  # a raw port may leave tx_bytes out
+            announced = evaluate(port.tx_bytes or whole, environment)
+            return Event("expect", name, self._item(name), announced)
         if op.verb == "copy":
             size = _copied(contract.port(name), contract.port(op.source), op.member, environment)
             return Event("copy", name, self._item(name), size, op.source, op.member)
@@ -78,7 +82,7 @@ class Expansion:
         if op.verb == "mma":
             return Event("mma", name, self._stage(name))
         if op.verb == "await":
-            return Event("await", name, count=op.count)
+            return Event("await", name, count=op.count, member="full" if op.full else "")
         if op.verb == "release":
             return self._release(name, op.lag)
         if op.verb == "store":

@@ -10,8 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pipelink_rules.compile.execute.begun import Begun
 from pipelink_rules.compile.execute.decode import Registers, Value, operand
 from pipelink_rules.compile.execute.operations import Names, call, mma
+from pipelink_rules.compile.execute.own_memory import THIS_CTA
 from pipelink_rules.compile.execute.program import Code, code_of
 from pipelink_rules.compile.execute.state import LOCAL, State, UnauditedError
 from pipelink_rules.compile.execute.steps import Step, step_of
@@ -34,6 +36,8 @@ class Machine:
     codes: dict[str, tuple[Code, list[Step]]] = field(default_factory=dict)  # decoded once
     thread: int = 0
     performed: set[tuple[str, str]] = field(default_factory=set)
+    eager: bool = False  # its own waits succeed at their first try
+    begun: Begun = field(default_factory=Begun)
     _shuffle: int = 0
     _steps: int = 0
     _fenced: bool = False
@@ -43,6 +47,7 @@ class Machine:
         """Runs a function from its beginning to its end."""
         code, steps = self._compiled(name)
         regs: Registers = dict(zip(code.parameters, arguments, strict=False))
+        regs["%laneid"], regs["%cluster_ctarank"] = self.lane, THIS_CTA
         for number, local in enumerate(_LOCAL.findall(code.function.body)):
             regs[local] = LOCAL + (len(name) + number << 24)
         self._until(code, steps, regs, 0, len(steps), frozenset())
@@ -87,16 +92,27 @@ class Machine:
         self, code: Code, steps: list[Step], regs: Registers, position: int, forks: frozenset[int]
     ) -> int:
         join = code.joins.get(position, len(steps))
-        before, memory = self.state.trace, dict(self.state.memory)
+        before, memory, begun = self.state.trace, dict(self.state.memory), self.begun
         sides = []
         shuffle = self._shuffle
         for start in code.successors(position):
             self.state.trace, self.state.memory = Trace(), dict(memory)
+            self.begun = begun.copy()
             self._shuffle = shuffle
             mine = dict(regs)
             self._until(code, steps, mine, start, join, forks | {position})
-            sides.append((mine, self.state.memory, self.state.trace))
-        (left, left_memory, left_trace), (right, right_memory, right_trace) = sides
+            sides.append((mine, self.state.memory, self.state.trace, self.begun))
+        (
+            (left, left_memory, left_trace, left_begun),
+            (
+                right,
+                right_memory,
+                right_trace,
+                right_begun,
+            ),
+        ) = sides
+        if left_begun != right_begun:
+            raise UnauditedError("a barrier or copy on one side of a branch that depends on data")
         if left_trace.events != right_trace.events:
             shown = [str(event) for event in (*left_trace.events, *right_trace.events)]
             raise UnauditedError(f"`{shown[0]}` on one side of a branch that depends on data")
@@ -127,6 +143,15 @@ class Machine:
             for target in code.successors(source)[:1]
             if target <= position <= source
         ]
+
+    def finish(self) -> None:
+        """The end of a work item: what was begun and is not ended is an event of its own."""
+        if self._group:
+            self.state.emit(Event("wgmma without wgmma.commit_group"))
+        for event in self.begun.stores:
+            self.state.emit(Event("store without cp.async.bulk.commit_group", event.target))
+        if self.begun.announced:
+            self.state.emit(Event("mbarrier.expect_tx without an arrival"))
 
     def do_call(self, name: str, arguments: Sequence[Value]) -> None:
         """A call: of the module's own function, or of the runtime."""

@@ -14,6 +14,15 @@ from pipelink_rules.model.contract import DTYPES, Contract, Port
 
 
 @dataclass(frozen=True)
+class Table:
+    """The mbarriers of one side of a ring, 8 bytes each."""
+
+    ring: SharedRange
+    side: str  # "full" or "empty"
+    start: int  # shared address of the first
+
+
+@dataclass(frozen=True)
 class Names:
     """What relocations and pointers stand for."""
 
@@ -21,6 +30,8 @@ class Names:
     rings: Mapping[int, SharedRange]  # address of stage 0 -> ring
     barriers: Mapping[int, str]  # id -> name
     tensors: Mapping[int, str]  # region number -> global port
+    tables: tuple[Table, ...] = ()
+    raw: frozenset[str] = frozenset()  # ports of the role that the component serves itself
 
 
 Operation = Callable[[State, Names, Sequence[Value]], None]
@@ -75,7 +86,7 @@ def _simple(verb: str) -> Operation:
 
 def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
     ring = _ring(state, names, arguments[0])
-    state.emit(Event("expect", ring.name, item_of(state, ring, arguments[1]), _known(arguments[2])))
+    state.emit(Event("expect", ring.name, item_of(state, ring, arguments[1]), known(arguments[2])))
 
 
 def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
@@ -89,10 +100,10 @@ def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
 def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
     ring, item = _ring(state, names, arguments[0]), item_of(state, *_pair(state, names, arguments))
     port = names.contract.port(ring.name)
-    source = _tensor(names, arguments[3])
+    source = tensor_of(names, arguments[3])
     bulk = len(arguments) == 5
-    size = _known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
-    offset = _known(arguments[2])
+    size = known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
+    offset = known(arguments[2])
     member = ""
     for tile, start in item_layout(port).offsets:
         if start <= offset:
@@ -115,11 +126,11 @@ def box_bytes(port: Port) -> int:
 
 
 def _store_tile(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    _store(state, _tensor(names, arguments[0]), arguments[1], None)
+    _store(state, tensor_of(names, arguments[0]), arguments[1], None)
 
 
 def _store_bulk(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    _store(state, _tensor(names, arguments[0]), arguments[1], _known(arguments[2]))
+    _store(state, tensor_of(names, arguments[0]), arguments[1], known(arguments[2]))
 
 
 def _store(state: State, tensor: str, address: Value, size: int | None) -> None:
@@ -132,14 +143,16 @@ def _store(state: State, tensor: str, address: Value, size: int | None) -> None:
     state.emit(Event("store", held.name, stage if held.ring else None, beyond, tensor))
 
 
-def _tensor(names: Names, address: Value) -> str:
+def tensor_of(names: Names, address: Value) -> str:
+    """The global port that a pointer or tensor map belongs to."""
     name = None if address is None else names.tensors.get(address >> REGION)
     if name is None:
         raise UnauditedError("a copy whose global address is of no port")
     return name
 
 
-def _known(value: Value) -> int:
+def known(value: Value) -> int:
+    """The value; UnauditedError where it depends on data."""
     if value is None:
         raise UnauditedError("a size or count that depends on data")
     return value
@@ -168,7 +181,7 @@ _OPERATIONS: dict[str, Operation] = {
     "pl_store_tile": _store_tile,
     "pl_store_bulk": _store_bulk,
     "pl_store_wait": lambda state, names, arguments: state.emit(
-        Event("await", "store", count=_known(arguments[0]))
+        Event("await", "store", count=known(arguments[0]))
     ),
     "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
     "pl_barrier_sync": _barrier("sync"),

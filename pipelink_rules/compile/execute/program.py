@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pipelink_rules.compile.execute.decode import registers_of
@@ -98,7 +98,7 @@ def code_of(function: Function) -> Code:
     """The function's instructions in order."""
     instructions: list[Statement] = []
     labels: dict[str, int] = {}
-    for statement in function.statements:
+    for statement in _scoped(function.statements):
         if statement.opcode == "label":
             labels[statement.text.rstrip(": ")] = len(instructions)
         elif not statement.opcode.startswith(_QUIET) and not _DATA.match(statement.text):
@@ -106,6 +106,40 @@ def code_of(function: Function) -> Code:
             merged = None if behind_a_label else _merged(instructions[-1:], statement)
             instructions[len(instructions) - (merged is not None) :] = [merged or statement]
     return Code(function, tuple(instructions), labels)
+
+
+def _scoped(statements: tuple[Statement, ...]) -> list[Statement]:
+    """Labels under names of their own: those of inline assembly are seen in their braces only."""
+    paths: list[tuple[int, ...]] = []
+    path: tuple[int, ...] = ()
+    opened = 0
+    declared: set[tuple[tuple[int, ...], str]] = set()
+    for statement in statements:
+        if statement.opcode == "{":
+            opened += 1
+            path = (*path, opened)
+        elif statement.opcode == "}":
+            path = path[:-1]
+        elif statement.opcode == "label":
+            declared.add((path, statement.operands))
+        paths.append(path)
+    if not any(scope for scope, _ in declared):
+        return list(statements)
+
+    def named(name: str, path: tuple[int, ...]) -> str:
+        inner = [path[:depth] for depth in range(len(path), 0, -1)]
+        scope = next((scope for scope in inner if (scope, name) in declared), ())
+        return "@".join([name, *map(str, scope[-1:])])
+
+    found = []
+    for statement, path in zip(statements, paths, strict=True):
+        if statement.opcode == "label":
+            name = named(statement.operands, path)
+            statement = Statement(f"{name}:", "", "label", name)
+        elif statement.base == "bra":
+            statement = replace(statement, operands=named(statement.operands.strip(), path))
+        found.append(statement)
+    return found
 
 
 def _merged(before: list[Statement], statement: Statement) -> Statement | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelink_rules.compile.execute.operations import Names
+from pipelink_rules.compile.execute.operations import Names, Table
 from pipelink_rules.compile.execute.state import (
     FIRST_PORT,
     MIDDLE,
@@ -22,7 +22,9 @@ from pipelink_rules.model.contract import Contract, Op, Port, Repeat, Role, Work
 
 _STAGES = 4  # of every ring that may have so many
 _RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
-_BARRIERS = 0x80000000  # shared addresses of mbarriers: nobody but the runtime may touch them
+_BARRIERS = 0x40000000  # shared addresses of mbarriers: no generic access may touch them
+_SIDE = 512  # bytes for the mbarriers of one side: more than any ring has stages
+_FIRST_ID, _ID_STEP = 33, 16  # of named barriers: no sum of an id and a small number is another's
 _SYMBOL = 512  # what launch-time integers are about
 _COORDINATES = (0, 256, 1 << 14)  # inside of the tensors, and outside
 
@@ -53,14 +55,14 @@ class Scenario:
             state.memory[(WORK >> 2) + number] = item[field.name] & 0xFFFFFFFF
 
 
-def scenario_of(contract: Contract, role: Role) -> Scenario:
-    """The values for one role of a bound contract."""
+def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> Scenario:
+    """The values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
     rings = [port for port in contract.ports if port.role == role.name and port.space == "ring"]
     rings.sort(key=lambda port: not _multiplied(role.body, port.name))  # descriptors hold 18 bits
     ranges, top = [], 1024
     for port in rings:
         layout = item_layout(port)
-        count = max(port.stages.minimum, min(_STAGES, port.stages.maximum))
+        count = max(port.stages.minimum, min(wanted, port.stages.maximum))
         top = -(-top // 1024) * 1024
         ranges.append(SharedRange(port.name, True, top, layout.stage_bytes, count))
         top = ranges[-1].end
@@ -73,14 +75,25 @@ def scenario_of(contract: Contract, role: Role) -> Scenario:
     known = Names(
         contract,
         {item.start: item for item in ranges if item.ring},
-        {number + 1: item.name for number, item in enumerate(barriers)},
+        {_FIRST_ID + number * _ID_STEP: item.name for number, item in enumerate(barriers)},
         dict(_regions(contract, role.name)),
+        tuple(_tables(contract, role, {item.name: item for item in ranges})),
+        frozenset(port.name for port in contract.ports if port.role == role.name and port.raw),
     )
     symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
     stages = max((item.stages for item in ranges if item.ring), default=1)
     starts = {item.name: number for number, item in enumerate(ranges) if item.ring}
     items = tuple(_items(contract, role, stages))
     return Scenario(role, known, tuple(ranges), symbols, items, starts)
+
+
+def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> Iterator[Table]:
+    """The mbarriers of every ring of the role, in the order of its relocations."""
+    mine = [p for p in contract.ports if p.role == role.name and p.space == "ring"]
+    for number, port in enumerate(mine):
+        start = _BARRIERS + 2 * _SIDE * number
+        yield Table(ranges[port.name], "full", start)
+        yield Table(ranges[port.name], "empty", start + _SIDE)
 
 
 def _symbol(minimum: int, multiple: int) -> int:
@@ -135,11 +148,10 @@ def _regions(contract: Contract, role: str) -> Iterator[tuple[int, str]]:
 def _write_relocations(state: State, scenario: Scenario) -> None:
     contract, role, at = scenario.names.contract, scenario.role, RELOCATIONS >> 2
     ranges = {item.name: item for item in scenario.ranges}
-    for number, port in enumerate(
-        p for p in contract.ports if p.role == role.name and p.space == "ring"
-    ):
-        ring, barriers = ranges[port.name], _BARRIERS + (number << 8)
-        words = [1, ring.start, barriers, barriers + 128, ring.stage_bytes, ring.stages]
+    tables = scenario.names.tables
+    for full, empty in zip(tables[::2], tables[1::2], strict=True):
+        ring = full.ring
+        words = [1, ring.start, full.start, empty.start, ring.stage_bytes, ring.stages]
         _put(state, at, [*words, *[0] * (_RING_WORDS - len(words))])
         at += _RING_WORDS
     for buffer in contract.buffers:

@@ -23,6 +23,23 @@ class UnauditedError(Exception):
     """The interpreter cannot say what the code does, and why."""
 
 
+class BrokenRuleError(Exception):
+    """The code does what no contract allows."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        target: str,
+        expected: str,
+        found: str,
+        helps: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.target = code, message, target
+        self.expected, self.found, self.helps = expected, found, helps
+
+
 @dataclass(frozen=True)
 class SharedRange:
     """A ring's stages or a buffer in shared memory."""

@@ -13,6 +13,8 @@ from pipelink_rules.compile.execute.decode import (
     registers_of,
     width_of,
 )
+from pipelink_rules.compile.execute.own import own_step
+from pipelink_rules.compile.execute.own_memory import is_strong, strong
 from pipelink_rules.compile.execute.program import Code
 from pipelink_rules.compile.execute.state import DATA, UnauditedError
 from pipelink_rules.compile.execute.trace import Event
@@ -22,7 +24,19 @@ if TYPE_CHECKING:
     from pipelink_rules.compile.execute.machine import Machine
 
 _ADDRESS = re.compile(r"\[\s*([%\w$.]+)\s*(?:\+\s*(-?\w+))?\s*\]")
-_RAW = ("mbarrier", "cp", "tcgen05", "barrier", "bar", "red", "atom", "griddepcontrol")
+_SEEN = (  # what others can see, whether the interpreter can follow it or not
+    "mbarrier",
+    "cp",
+    "mapa",
+    "tcgen05",
+    "barrier",
+    "bar",
+    "red",
+    "atom",
+    "multimem",
+    "griddepcontrol",
+)
+_NOTHING = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "membar")
 
 Step = Callable[["Machine", Registers], int | None]  # the next position, -1: depends on data
 
@@ -35,7 +49,7 @@ def step_of(code: Code, statement: Statement) -> Step:
     test = operand(statement.guard.lstrip("@"))
     arguments = statement.arguments()
     targets = registers_of(arguments[0]) if arguments else []
-    quiet = statement.base not in ("st", "call", "ret", "wgmma", "fence", *_RAW)
+    quiet = statement.base not in ("st", "call", "ret", "wgmma", "fence", *_SEEN)
 
     def guarded(machine: Machine, regs: Registers) -> int | None:
         value = test(regs)
@@ -64,7 +78,7 @@ def _plain(code: Code, statement: Statement) -> Step:
         return lambda machine, regs: machine.do_wgmma(statement, regs)
     if base == "fence" or opcode.startswith("fence.proxy"):
         event = Event("fence", "async")
-        if opcode.startswith("fence.proxy.async"):
+        if re.match(r"fence\.proxy\.async(\.shared::(cta|cluster))?$", opcode):
             return lambda machine, regs: machine.state.emit(event)
         return lambda machine, regs: None
     if base == "shfl" and ".idx" in opcode:
@@ -72,8 +86,13 @@ def _plain(code: Code, statement: Statement) -> Step:
     if opcode.endswith(".many"):
         return _many(statement)
     if base in ("ld", "st", "ldu", "stmatrix", "ldmatrix"):
-        return _memory(statement)
-    if base in _RAW and not opcode.startswith("bar.warp"):
+        return _strong(statement) if is_strong(opcode) else _memory(statement)
+    if base in _NOTHING:
+        return lambda machine, regs: None
+    own = own_step(statement)
+    if own is not None:
+        return own
+    if base in _SEEN:
 
         def raw(machine: Machine, regs: Registers) -> int | None:
             raise UnauditedError(f"its own `{opcode}`")
@@ -129,6 +148,17 @@ def _shuffle(statement: Statement) -> Step:
         for target in targets[1:]:
             regs[target] = 1
         return None
+
+    return step
+
+
+def _strong(statement: Statement) -> Step:
+    """An access that others could synchronise with: of shared memory it is like any other."""
+    check, access = strong(statement), _memory(statement)
+
+    def step(machine: Machine, regs: Registers) -> int | None:
+        check(machine, regs)
+        return access(machine, regs)
 
     return step
 

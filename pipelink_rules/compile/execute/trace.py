@@ -16,7 +16,7 @@ class Event:
         None  # await: groups left; expect: bytes announced; copy, store: bytes moved
     )
     source: str = ""  # copy: the tensor read; store: the tensor written
-    member: str = ""  # copy: the tile written
+    member: str = ""  # copy: the tile written; await store: "full" where all of a store is awaited
 
     def __str__(self) -> str:
         text = f"{self.verb} {self.target}".rstrip()
@@ -25,7 +25,7 @@ class Event:
         elif self.verb == "store":
             text = f"store {self.target} -> {self.source}"
         if self.verb == "await":
-            return f"{text} {self.count}"
+            return f"{text} {self.count} {self.member}".rstrip()
         extra = [f"item {self.item}"] if self.item is not None else []
         extra += [f"{self.count} bytes"] if self.count is not None else []
         return f"{text} ({', '.join(extra)})" if extra else text
@@ -50,6 +50,7 @@ class Trace:
     events: list[Event] = field(default_factory=list)
     accesses: list[set[Access]] = field(default_factory=lambda: [set()])
     writes: list[tuple[int, str, int]] = field(default_factory=list)  # events before, buffer, place
+    arrivals: dict[int, int] = field(default_factory=dict)  # own event -> arrivals, where not one
 
     def emit(self, event: Event) -> None:
         """One more event; consecutive copies of one tile are one."""
@@ -63,6 +64,13 @@ class Trace:
         self.events.append(event)
         self.accesses.append(set())
 
+    def arrive(self, event: Event, number: int) -> None:
+        """One more arrival of a lane; equal ones in a row are one event that counts them."""
+        if not self.events or self.events[-1] != event or event.verb == "expect":
+            self.emit(event)
+            self.arrivals[len(self.events) - 1] = 0
+        self.arrivals[len(self.events) - 1] += number
+
     def access(self, access: Access) -> None:
         """One more access since the last event."""
         self.accesses[-1].add(access)
@@ -75,6 +83,7 @@ class Trace:
         """Appends what another trace holds."""
         before = len(self.events)
         self.writes += [(before + number, name, place) for number, name, place in other.writes]
+        self.arrivals |= {before + place: number for place, number in other.arrivals.items()}
         self.accesses[-1] |= other.accesses[0]
         self.events += other.events
         self.accesses += other.accesses[1:]

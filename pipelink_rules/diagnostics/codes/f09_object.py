@@ -239,4 +239,19 @@ CODES: tuple[Code, ...] = (
         "the code, run for one warp, does what the body says (docs/adr/0008)",
         "compile",
     ),
+    Code(
+        "PL0935",
+        "own-instructions",
+        "A role issues barrier or copy instructions of its own where its contract does not say so.",
+        "component rules: the operations are the runtime's; `raw: true` on a port says otherwise",
+        "compile",
+    ),
+    Code(
+        "PL0936",
+        "global-synchronisation",
+        "An atomic, or an access with an order or scope, to global memory: others could wait for "
+        "it, and no contract says so.",
+        "PTX ISA, memory consistency model: strong operations synchronise threads of other CTAs",
+        "compile",
+    ),
 )

@@ -126,8 +126,8 @@ def test_a_loop_that_data_end() -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "mbarrier.arrive.shared.b64 %rd1, [%r1];",
-        "cp.async.bulk.commit_group;",
+        "cp.async.ca.shared.global [%r1], [%rd1], 16;",
+        "bar.red.popc.u32 %r1, 1, %p1;",
         "bar.sync %r1, 64;",
         "@%p1 st.u32 [%rd1], 0;",
         "st.u32 [%rd1], 0;",

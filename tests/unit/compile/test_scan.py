@@ -11,7 +11,7 @@ from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.compile.scan import scan
 from pipelink_rules.compile.sources import Sources
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.contract import Role
+from pipelink_rules.model.contract import Port, Role
 from pipelink_rules.model.source import Expr
 
 BASE = bare_variant("scale")
@@ -44,6 +44,13 @@ def codes(body: str, before: str = "", runtime: frozenset[str] = frozenset()) ->
         ("\tbarrier.cluster.arrive.aligned;", "PL0907"),
         ("\tsetmaxnreg.dec.sync.aligned.u32 40;", "PL0907"),
         ("\ttcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 64;", "PL0907"),
+        ("\tmbarrier.init.shared::cta.b64 [%r1], 1;", "PL0907"),
+        ("\tmbarrier.inval.shared::cta.b64 [%r1];", "PL0907"),
+        (
+            "\tcp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+            " [%r1], [%r2], 16, [%r3];",
+            "PL0914",
+        ),
         ("\tgriddepcontrol.wait;", "PL0914"),
         ("\tmapa.shared::cluster.u32 %r1, %r2, 1;", "PL0914"),
         ("\tmbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", "PL0914"),
@@ -160,3 +167,22 @@ def test_the_place_is_found_in_the_source_but_not_in_a_comment() -> None:
     (finding,) = findings("\tbar.sync 0;", source=source)
     assert finding.labels[0].span.line == 3
     assert finding.labels[0].span.column == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("\tmapa.shared::cluster.u32 %r1, %r2, %r3;", ""),  # the audit sees which CTA it is
+        ("\tmbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];", ""),
+        ("\tmov.u32 %r1, %cluster_ctarank;", ""),
+        ("\tmov.u32 %r1, %ctaid.x;", "PL0908"),
+        ("\tst.async.weak.shared::cluster.b32 [%r1], 1, [%r2];", "PL0914"),
+        ("\tld.shared::cluster.u32 %r1, [%r2];", "PL0914"),
+        ("\tmbarrier.init.shared::cta.b64 [%r1], 1;", "PL0907"),
+    ],
+)
+def test_behind_a_raw_port(body: str, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = Port("ab", "ring", "out", "apply", (), raw=True)
+    contract = replace(VARIANT.contract, ports=(port,))
+    monkeypatch.setitem(globals(), "VARIANT", replace(VARIANT, contract=contract))
+    assert codes(body) == ([code] if code else [])

@@ -1,0 +1,9 @@
+// scale: acc *= factor.
+#include "scale.contract.cuh"
+
+PL_ENTRY(apply)(const PL_COMPONENT::ApplyRelocations& at, PL_COMPONENT::ApplyPorts& port,
+                const PL_COMPONENT::ApplyWork& work, uint32_t thread) {
+#pragma unroll
+  for (float& value : port.acc) value *= port.factor;
+  if (thread == 0) atomicAdd(port.done, 1u);
+}
