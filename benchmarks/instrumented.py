@@ -1,32 +1,36 @@
-"""Every megakernel under the instrumented runtimes: jitter, trace, record, and a forced hang.
+"""Every megakernel under the instrumented runtimes: a thousand launches, records, traces, a hang.
 
-    python benchmarks/instrumented.py --link      # no GPU: links build/{jitter,trace,record,...}/*
-    python benchmarks/instrumented.py [--launches 200] [--only gemm] [--seconds 60]
+    python benchmarks/instrumented.py --link      # no GPU: links build/proof/{release,jitter,...}/*
+    python benchmarks/instrumented.py [--launches 1000] [--only gemm] [--seconds 120] [--out FILE]
 
-The second command needs torch, a GPU, what the first one linked, and `scons arch=sm_90a` before it.
-Writes build/trace/<name>.trace.json and build/record/<name>.record.json; 1 where a result is wrong.
+The first command needs `scons arch=sm_90a` before it, the second torch, a GPU, and what the first
+one linked.  Launches plainly and with delays, compares every bit, records one launch against the
+contracts, runs compute-sanitizer, traces two megakernels.  Writes the section `launches` of
+benchmarks/results/proof/h200.json after every megakernel, build/trace/<name>.trace.json and
+build/record/<name>.record.json; 1 where a result is wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-sys.path[:0] = [str(HERE), str(ROOT)]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from proofs import BUILD, PLAN, PROOF, RESULTS, begun, keep, manifests, put  # noqa: E402
 
 RUNTIMES = ("jitter", "trace", "record")
-BUILD = ROOT / "build"
-FORCED = BUILD / "forced" / "gemm"
+FORCED = PROOF / "hang" / "gemm"
 TRACED = {"M": 4096, "N": 4096, "K": 4096, "R": 8192}  # a GEMM that fills the card
 SMALL = {"M": 1000, "N": 1024, "K": 1024, "R": 1000}  # ragged
+REPEATED = {"M": 3000, "N": 3064, "K": 520, "R": 4003}  # ragged, several work items for every CTA
+WITH_TRACE = ("gemm", "rms_norm")
+SECONDS = 90  # for the launches of one megakernel
 
 
 def main() -> int:
@@ -34,58 +38,98 @@ def main() -> int:
     arguments = _arguments()
     if arguments.link:
         return link_all()
-    import torch
+    import correctness  # noqa: F401  what children need is imported once
+    import torch  # noqa: F401
+    from children import in_child
 
-    if not torch.cuda.is_available():
-        print("there is no GPU here: torch.cuda.is_available() is False", file=sys.stderr)
+    import pipelink_rules.launch.compare
+    import pipelink_rules.report.waits  # noqa: F401
+
+    section = begun(arguments.out, "launches")
+    if section is None:
         return 1
-    if arguments.hang:
-        return hang()
-    torch.cuda.init()
     end = time.monotonic() + arguments.seconds
     wrong = 0
-    for folder in sorted((BUILD / "sm_90a" / "megakernels").glob("*")):
-        if arguments.only and folder.name not in arguments.only.split(","):
+    for name in manifests("release"):
+        if arguments.only and name not in arguments.only.split(","):
             continue
         if time.monotonic() > end:
-            print(f"{folder.name}: left out, {arguments.seconds} s are over")
+            print(f"{name}: left out, {arguments.seconds} s are over")
             continue
-        wrong += not jittered(folder.name, arguments.launches)
-        wrong += not recorded(folder.name)
-        if folder.name in ("gemm", "rms_norm"):
-            traced(folder.name)
-    if not arguments.only and (FORCED / "gemm.manifest.json").is_file():
-        wrong += not forced()
+        row: dict[str, Any] = {"megakernel": name}
+        row |= in_child(launched, name, arguments.launches, seconds=SECONDS)
+        row |= in_child(recorded, name, seconds=SECONDS)
+        row["sanitizer"] = {} if arguments.no_sanitizer else sanitized(name)
+        row["verdict"] = verdict_of(row)
+        wrong += row["verdict"] != "ok"
+        section.row(row)
+        print(f"{name}: {row['verdict']}: {row}", flush=True)
+        if name in WITH_TRACE:
+            print(in_child(traced, name, seconds=SECONDS).get("text", "no trace"), flush=True)
+    if not arguments.only and FORCED.is_dir():
+        seen = in_child(hang, seconds=SECONDS)
+        print(seen.get("text", seen), flush=True)
+        wrong += "hangs" not in seen.get("text", "")
     print("all right" if not wrong else f"{wrong} wrong")
     return 1 if wrong else 0
 
 
-def jittered(name: str, launches: int) -> bool:
-    """Release once, then jitter with a new seed every 20 launches: every bit must be the same."""
+def verdict_of(row: dict[str, Any]) -> str:
+    """`ok`, or everything that is not."""
+    found = [row["problem"]] if "problem" in row else []
+    for runtime in ("release", "jitter"):
+        seen = row.get(runtime, {})
+        if seen.get("differing"):
+            found.append(f"{seen['differing']} of {seen['launches']} launches differ, {runtime}")
+        if seen.get("wrong"):
+            found.append(f"{seen['wrong']} elements are wrong, {runtime}")
+    if row.get("recorded", "as in the contracts") != "as in the contracts":
+        found.append(row["recorded"])
+    for tool, verdict in row.get("sanitizer", {}).items():
+        if not verdict.startswith(("ok", "not ", "exception")):
+            found.append(f"{tool}: {verdict}")
+    return "; ".join(found) or "ok"
+
+
+def launched(name: str, launches: int) -> dict[str, Any]:
+    """So many launches with `release`, and with `jitter` under a new seed every 20; compared with
+    float64 once and, bit by bit, with the first launch always."""
     import torch
+    from correctness import RELATIVE
+    from references import reference_of
+    from subjects import widths
+    from tried import bits_of
 
-    release, late = kernel_of("sm_90a/megakernels", name), kernel_of("jitter", name)
-    inputs, arrays = arrays_of(release, SMALL)
-    release(**inputs, **arrays)
-    (output,) = arrays.values()
-    bits = output.view(torch.int16)
-    wanted = bits.clone()
-    differing = torch.zeros((), dtype=torch.int64, device="cuda")
-    start = time.monotonic()
-    for number in range(launches):
-        if number % 20 == 0:
-            late.seed(number, cycles=(256, 2048, 16384)[number // 20 % 3])
-        output.fill_(float("nan"))
-        late(**inputs, **arrays)
-        differing += (bits != wanted).any()
-    torch.cuda.synchronize()
-    count = int(differing)
-    seconds = time.monotonic() - start
-    print(f"{name}: {launches} launches with jitter, {count} differ, {seconds:.1f} s", flush=True)
-    return count == 0
+    torch.cuda.init()
+    found: dict[str, Any] = {}
+    first = None
+    for runtime in ("release", "jitter"):
+        kernel = kernel_of(runtime, name)
+        inputs, arrays = arrays_of(kernel, REPEATED)
+        (output,) = arrays.values()
+        bits = bits_of(output)
+        differing = torch.zeros((), dtype=torch.int64, device="cuda")
+        start = time.monotonic()
+        for number in range(launches):
+            if runtime == "jitter" and number % 20 == 0:
+                kernel.seed(number, cycles=(256, 2048, 16384)[number // 20 % 3])
+            output.fill_(float("nan"))
+            kernel(**inputs, **arrays)
+            first = bits.clone() if first is None else first
+            differing += (bits != first).any()
+        kernel.synchronize()
+        seen = {"launches": launches, "differing": int(differing)}
+        reference = reference_of(name, widths(kernel.manifest))
+        if reference is not None:
+            wide = {k: v.double() if hasattr(v, "double") else v for k, v in inputs.items()}
+            exact = reference.compute(wide)
+            error = (output.double() - exact).abs().nan_to_num(1e9)
+            seen["wrong"] = int((error > RELATIVE * exact.abs() + reference.absolute).sum())
+        found[runtime] = {**seen, "seconds": round(time.monotonic() - start, 1)}
+    return found
 
 
-def recorded(name: str) -> bool:
+def recorded(name: str) -> dict[str, Any]:
     """One launch against the contracts."""
     from pipelink_rules.launch.compare import agrees, compare, report
 
@@ -93,50 +137,46 @@ def recorded(name: str) -> bool:
     inputs, arrays = arrays_of(kernel, SMALL)
     recording = kernel.record(**inputs, **arrays, file=BUILD / "record" / f"{name}.record.json")
     results = compare(recording)
-    print(report(recording, results), flush=True)
-    return agrees(results) and not recording.problem
+    good = agrees(results) and not recording.problem
+    return {"recorded": "as in the contracts" if good else report(recording, results)}
 
 
-def traced(name: str) -> None:
+def sanitized(name: str) -> dict[str, str]:
+    """What each tool of compute-sanitizer says."""
+    from sanitizer import sanitize
+    from subjects import Subject
+
+    path = manifests("release")[name]
+    rows = sanitize(Subject(path.parent, kernel_of("release", name), None))
+    return {row["tool"]: row["verdict"] for row in rows}
+
+
+def traced(name: str) -> dict[str, Any]:
     """A trace and its summary."""
     from pipelink_rules.report.waits import waits_text
 
     kernel = kernel_of("trace", name)
     inputs, arrays = arrays_of(kernel, TRACED)
     recording = kernel.trace(**inputs, **arrays, file=BUILD / "trace" / f"{name}.trace.json")
-    print(waits_text(recording), flush=True)
+    return {"text": waits_text(recording)}
 
 
-def forced() -> bool:
-    """The forced link, in a process of its own: the trap loses the context."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--hang"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    print(done.stdout + done.stderr[-2000:], flush=True)
-    return "hangs" in done.stdout and "load" in done.stdout
-
-
-def hang() -> int:
-    """The launch of a megakernel whose ring waits for one arrival too many."""
+def hang() -> dict[str, Any]:
+    """The launch of a megakernel whose ring has a stage too few, recorded until it hangs."""
     from pipelink_rules.launch import load
     from pipelink_rules.launch.compare import compare, report
 
     kernel = load(FORCED / "gemm.manifest.json", watchdog_cycles=200_000_000)
     inputs, arrays = arrays_of(kernel, SMALL)
     recording = kernel.record(**inputs, **arrays, file=BUILD / "record" / "forced.record.json")
-    print(report(recording, compare(recording)), flush=True)
-    return 0
+    return {"text": report(recording, compare(recording))}
 
 
-def kernel_of(folder: str, name: str) -> Any:
+def kernel_of(runtime: str, name: str) -> Any:
     """The callable of one link."""
     from pipelink_rules.launch import load
 
-    return load(BUILD / folder / name / f"{name}.manifest.json")
+    return load(manifests(runtime)[name])
 
 
 def arrays_of(kernel: Any, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -151,54 +191,48 @@ def arrays_of(kernel: Any, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[
 
 def link_all() -> int:
     """Every megakernel with every instrumented runtime, and the forced one."""
+    from measure import toolkit_of
+
     from pipelink_rules.cli import main as pipelink
 
+    put(PLAN, "toolkit", toolkit_of(BUILD))
     for folder in sorted((BUILD / "sm_90a" / "megakernels").glob("*")):
+        name = folder.name
+        keep(folder, name, PROOF / "release" / name)
+        shutil.copyfile(folder / f"{name}.glue.cu", PROOF / "release" / name / f"{name}.glue.cu")
         for runtime in RUNTIMES:
-            out = BUILD / runtime / folder.name
+            out = BUILD / runtime / name
             if pipelink(["link", str(folder), "-o", str(out), "--runtime", runtime]):
                 return 1
+            keep(out, name, PROOF / runtime / name)
     return link_forced()
 
 
 def link_forced() -> int:
-    """gemm with one stage where the mainloop releases one item late.
+    """gemm with one stage where the mainloop releases one item late (PL0401), with `record`.
 
-    Every component keeps its contract; together they hang.  The check refuses it (PL0401); a
-    reason in the declaration lets it pass.  Built in a copy.
+    Every component keeps its contract; together they hang.  A case of benchmarks/forced.yaml.
     """
-    edits = {
-        "components/gemm/tma_load_ab.contract.yaml": ("stages: {min: 2,", "stages: {min: 1,"),
-        "megakernels/gemm/SConscript": (
-            'archs=["sm_90a"],',
-            'archs=["sm_90a"], stages={"load.ab": 1}, allow={"PL0401": "to see the hang"},',
-        ),
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy"
-        skipped = shutil.ignore_patterns("build", ".git", ".sconsign*", "__pycache__", ".*_cache")
-        shutil.copytree(ROOT, copy, ignore=skipped, symlinks=True)
-        for name, (old, new) in edits.items():
-            text = (copy / name).read_text(encoding="utf-8")
-            assert old in text, f"{name} has no {old!r}"
-            (copy / name).write_text(text.replace(old, new), encoding="utf-8")
-        words = ["-m", "SCons", "-Q", "arch=sm_90a", "runtime=record", "megakernels/gemm"]
-        done = subprocess.run([sys.executable, *words], cwd=copy, check=False)
-        if done.returncode == 0:
-            FORCED.mkdir(parents=True, exist_ok=True)
-            for suffix in ("manifest.json", "cubin"):
-                built = copy / f"build/sm_90a/megakernels/gemm/gemm.{suffix}"
-                shutil.copyfile(built, FORCED / built.name)
-        return done.returncode
+    from cases import cases, declaration_of, files_of
+    from copies import Copy, sconscript_of
+
+    case = next(item for item in cases() if item.name == "one_stage_and_a_lag")
+    declaration = declaration_of(case, allowed=True)
+    copy = Copy(BUILD / "proof.copy")
+    files = {**files_of(case), "megakernels/gemm/SConscript": sconscript_of(declaration)}
+    with copy.edited(files):
+        keep(copy.build("gemm", "record"), "gemm", FORCED)
+    return 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--link", action="store_true", help="link everything (needs no GPU)")
-    parser.add_argument("--launches", type=int, default=200, help="with jitter, each megakernel")
+    parser.add_argument("--launches", type=int, default=1000, help="of each megakernel and runtime")
     parser.add_argument("--only", default="", help="megakernels, separated by commas")
-    parser.add_argument("--seconds", type=float, default=60, help="start nothing new after that")
-    parser.add_argument("--hang", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, default=120, help="start nothing new after that")
+    parser.add_argument("--no-sanitizer", action="store_true", help="without compute-sanitizer")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     return parser.parse_args()
 
 

@@ -1,16 +1,24 @@
 """docs/proof.md from benchmarks/results/proof/*.json and the table of public bugs.
 
-python benchmarks/proof.py [--check]
+python benchmarks/proof.py [--take FILE ...] [--check]
+
+--take: sections that a run on a GPU left in other files than benchmarks/results/proof/h200.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+sys.path.append(str(Path(__file__).resolve().parent))
+
+from proof_gpu import gpu_lines
+from proofs import put
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "proof"
@@ -22,8 +30,12 @@ PAGE = ROOT / "docs" / "proof.md"
 def main() -> int:
     """Writes the page; with --check says whether it is up to date."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--take", type=Path, nargs="*", default=[], help="sections of a run")
     parser.add_argument("--check", action="store_true", help="1 where the page is out of date")
     arguments = parser.parse_args()
+    for path in arguments.take:
+        for name, section in json.loads(path.read_text(encoding="utf-8")).items():
+            put(RESULTS / "h200.json", name, section)
     text = page()
     if arguments.check:
         return 0 if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text else 1
@@ -41,9 +53,17 @@ def page() -> str:
         "",
         *_mutation(json.loads((RESULTS / "mutation.json").read_text(encoding="utf-8"))),
         *_oracle(json.loads((RESULTS / "oracle.json").read_text(encoding="utf-8"))),
+        *gpu_lines(_found("h200.json")),
         *_public(yaml.safe_load(THREADS.read_text(encoding="utf-8"))),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _found(name: str) -> dict[str, Any]:
+    """A results file; {} where nothing has run yet."""
+    path = RESULTS / name
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
 
 
 def _mutation(results: dict[str, Any]) -> list[str]:

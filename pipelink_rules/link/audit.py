@@ -165,6 +165,7 @@ def _registers(
             labels,
             expected=f"{placement.entry_registers} registers a thread at entry",
             found=f"{found.registers}",
+            notes=_pool(found, placement),
             at_run_time="the shares of the warpgroups do not add up to what the CTA has",
             helps=("no -maxrregcount for the assembler: the launch bounds decide",),
             subject=found.entry,
@@ -181,6 +182,15 @@ def _registers(
                 at_run_time="undefined: registers beyond the share belong to others",
                 subject=role,
             )
+
+
+def _pool(found: Audit, placement: Placement) -> tuple[str, ...]:
+    """What the warpgroups ask for, where it is more than there is."""
+    asked = sum(group.registers for group in placement.warpgroups)
+    there = found.registers * (placement.threads // 128)
+    if not placement.setmaxnreg or asked <= there:
+        return ()
+    return (f"the warpgroups ask setmaxnreg for {asked} registers a thread, {there} are there",)
 
 
 def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:

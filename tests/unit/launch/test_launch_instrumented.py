@@ -206,7 +206,7 @@ def test_a_hang_is_a_message(tmp_path: Path, runtime: str) -> None:
     kernel, driver = kernel_of(tmp_path, runtime)
     driver.report_words = (0x504C5744, 1, 0, 1, 0, 0, 0, 0, 0, 9)
     kernel(**arguments())
-    with pytest.raises(WatchdogError, match="load.load.ab waits in `acquire`"):
+    with pytest.raises(WatchdogError, match=r"load\.load\.ab waits in `acquire`"):
         kernel.synchronize()
 
 

@@ -1,0 +1,151 @@
+"""Do mutants that the check accepts run well?  Thirty of them, drawn by seed, on a GPU.
+
+    python benchmarks/trials.py --link           # no GPU; links build/proof/trials/*
+    python benchmarks/trials.py [--out FILE]
+
+Drawn from the list that `benchmarks/mutation.py` leaves: accepted mutants that give another kernel
+of the same sources.  Each is linked in a copy of the repository with the runtime `jitter`,
+launched, and compared with float64 and with the megakernel as it is, bit by bit.  Writes the
+section `trials` of benchmarks/results/proof/h200.json after every mutant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+TESTS = HERE.parent / "tests"
+sys.path[:0] = [str(HERE), str(HERE.parent), str(TESTS), str(TESTS / "mutation")]
+
+from proofs import BUILD, PLAN, PROOF, RESULTS, begun, keep, manifests, put, read  # noqa: E402
+
+TRIALS = PROOF / "trials"
+MUTATION = RESULTS.parent / "mutation.json"
+SEED, COUNT = 3, 30
+LAUNCHES = 45
+SECONDS = 25
+
+
+def main() -> int:
+    """Links, or launches what was linked."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--link", action="store_true", help="link everything (needs no GPU)")
+    parser.add_argument("--limit", type=float, default=120, help="seconds; starts nothing after")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    return link_all() if arguments.link else run_all(arguments.out, arguments.limit)
+
+
+def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
+    """As many of them, in order; the same for the same list."""
+    chosen = random.Random(seed).sample(range(len(trials)), min(count, len(trials)))
+    return [trials[place] for place in sorted(chosen)]
+
+
+def link_all() -> int:
+    """Every drawn mutant with `jitter`, and whether its machine code differs at all."""
+    from copies import Copy
+
+    copy = Copy(BUILD / "proof.trials")
+    rows: list[dict[str, Any]] = []
+    before: dict[str, str] = {}
+    for number, text in enumerate(drawn(read(MUTATION)["trials"])):
+        start = time.monotonic()
+        rows.append(link_one(number, text, copy, before))
+        said = rows[-1].get("problem", "the same code" if rows[-1].get("same") else "other code")
+        print(f"{number} {text}: {said}, {time.monotonic() - start:.0f} s", flush=True)
+        put(PLAN, "trials", rows)
+    return 1 if any("problem" in row for row in rows) else 0
+
+
+def link_one(number: int, text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
+    """The row of the plan for one mutant; before: digests of the megakernels as they are."""
+    from copies import NotLinked
+    from whole import outcome
+
+    megakernel, mutant = found_by(text)
+    row: dict[str, Any] = {"name": f"trial_{number}", "megakernel": megakernel, "text": text}
+    row |= {"reason": outcome(megakernel, mutant).reason, "sizes": {}}
+    try:
+        if megakernel not in before:  # as it is, under the same runtime
+            before[megakernel] = audit_of(copy.build(megakernel, "jitter"), megakernel)
+        with copy.edited(files_of(megakernel, mutant)):
+            folder = copy.build(megakernel, "jitter")
+            keep(folder, megakernel, TRIALS / row["name"])
+            row["same"] = audit_of(folder, megakernel) == before[megakernel]
+    except NotLinked as problem:
+        row["problem"] = str(problem)
+    return row
+
+
+def found_by(text: str) -> tuple[str, Any]:
+    """(megakernel, mutant) of a line of the list."""
+    from whole import mutants
+
+    megakernel, _, rest = text.partition(": ")
+    for mutant in mutants(megakernel):
+        owner = mutant.component or "declaration"
+        if rest == f"{owner} {mutant.clause}: {mutant.before} -> {mutant.after}":
+            return megakernel, mutant
+    raise ValueError(f"there is no mutant {text!r}: run benchmarks/mutation.py")
+
+
+def files_of(megakernel: str, mutant: Any) -> dict[str, str]:
+    """The contract or the SConscript with the change."""
+    import declared
+    import yaml
+    from copies import sconscript_of
+    from judge import texts
+    from mutants import applied
+
+    if mutant.component:
+        data = applied(texts()[mutant.component], mutant)
+        name = mutant.component.removeprefix("//").replace(":", "/") + ".contract.yaml"
+        return {name: yaml.safe_dump(data, sort_keys=False, width=1000)}
+    declaration = applied(declared.megakernels()[megakernel], mutant)
+    return {f"megakernels/{megakernel}/SConscript": sconscript_of(declaration)}
+
+
+def audit_of(folder: Path, name: str) -> str:
+    """Digest of the machine code that lies there; empty where none does."""
+    found: str = read(folder / f"{name}.audit.json").get("text_sha256", "")
+    return found
+
+
+def run_all(out: Path, limit: float) -> int:
+    """Every linked mutant in a process of its own; 1 where one is wrong or could not be run."""
+    import correctness  # noqa: F401  what children need is imported once
+    import torch  # noqa: F401
+    from children import in_child
+    from tried import told, tried, verdict_of
+
+    import pipelink_rules.launch  # noqa: F401
+
+    plan = read(PLAN)
+    section = begun(out, "trials")
+    if section is None:
+        return 1
+    section.head(seed=SEED)
+    end = time.monotonic() + limit
+    wrong = 0
+    for row in plan.get("trials", []):
+        name = row["megakernel"]
+        seen: dict[str, Any] = {"problem": row.get("problem", f"left out, {limit:g} s are over")}
+        if "problem" not in row and time.monotonic() < end:
+            path = TRIALS / row["name"] / f"{name}.manifest.json"
+            as_it_is = manifests("release").get(name)
+            seen = in_child(tried, path, name, row["sizes"], LAUNCHES, as_it_is, seconds=SECONDS)
+        verdict = verdict_of(seen)
+        wrong += verdict != "right"
+        print(f"{row['text']}: {verdict}: {told(seen)}", flush=True)
+        section.row({**row, "verdict": verdict, "told": told(seen), "seen": seen})
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""The table of forced links: every mistake is refused with its code, every edit still fits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import declared
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[3]
+TESTS = ROOT / "tests"
+sys.path += [str(ROOT / "benchmarks"), str(TESTS / "mutation"), str(TESTS / "unit" / "launch")]
+
+import cases  # noqa: E402
+import copies  # noqa: E402
+import later  # noqa: E402
+import trials  # noqa: E402
+from manifests import GEMM  # noqa: E402
+from proofs import read  # noqa: E402
+
+from pipelink_rules.glue.emit import emit_glue  # noqa: E402
+from pipelink_rules.place.problem import problem_of  # noqa: E402
+from pipelink_rules.place.verify import verify  # noqa: E402
+
+CASES = cases.cases()
+CHECKED = [case for case in CASES if case.checked]
+DRAWN = trials.drawn(read(trials.MUTATION)["trials"])
+
+
+def test_many_mistakes_of_many_kinds() -> None:
+    assert len(CASES) >= 30 and len({case.name for case in CASES}) == len(CASES)
+    assert len({code for case in CASES for code in case.codes}) >= 18
+    for case in CASES:
+        assert case.checked or case.later, f"{case.name} changes nothing"
+
+
+@pytest.mark.parametrize("case", CHECKED, ids=lambda case: case.name)
+def test_the_check_refuses_each_with_its_codes(case: cases.Case) -> None:
+    assert cases.findings_of(case) == set(case.codes)
+
+
+@pytest.mark.parametrize("case", CHECKED, ids=lambda case: case.name)
+def test_the_machine_code_is_wrong_too(case: cases.Case) -> None:
+    """Not only the contract: something that the compiler, the glue or the driver reads."""
+    source = any("source" in parts for parts in case.edits.values())
+    numbers = bool(case.declaration or case.placement or case.glue or case.boxes)
+    # The placement and the header carry these to the machine code.
+    clauses = any(
+        word in old and old != new
+        for parts in case.edits.values()
+        for old, new in parts.get("contract", [])
+        for word in ("count:", "swizzle", "rate")
+    )
+    assert source or numbers or clauses
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.placement or case.glue], ids=lambda case: case.name
+)
+def test_edits_of_generated_files_fit(case: cases.Case) -> None:
+    program, placement = (
+        made(case.megakernel) for made in (declared.program_of, declared.placement_of)
+    )
+    made = later.replaced(placement, case.placement)
+    assert (made != placement) == bool(case.placement)
+    text = emit_glue(program, made)
+    assert cases.edited(text, case.glue, case.name) != text or not case.glue
+    if case.placement:  # the verifier says so, for the contracts as they are
+        assert verify(problem_of(program), made)
+
+
+def test_an_edit_that_does_not_fit_is_an_error() -> None:
+    with pytest.raises(ValueError, match="0 times"):
+        cases.edited("abc", [["x", "y"]], "here")
+    with pytest.raises(ValueError, match="2 times"):
+        cases.edited("abab", [["b", "c"]], "here")
+
+
+def test_codes_are_allowed_for_the_link_alone() -> None:
+    for case in CHECKED:
+        assert "allow" not in cases.declaration_of(case, allowed=False)
+        allowed = dict(cases.declaration_of(case, allowed=True).get("allow", {}))
+        assert set(allowed) == (set() if case.unaudited else set(case.codes))
+
+
+@pytest.mark.parametrize("name", sorted(declared.megakernels()))
+def test_a_written_declaration_says_the_same(name: str) -> None:
+    declaration = declared.megakernels()[name]
+    seen: dict[str, Any] = {}
+
+    class Env:
+        def Megakernel(self, **keywords: Any) -> None:
+            seen.update(keywords)
+
+    text = copies.sconscript_of(declaration)
+    exec(text, {"Import": lambda *names: None, "env": Env()})
+    assert seen == declaration
+
+
+def test_boxes_of_tensor_maps() -> None:
+    changed = later.with_boxes(GEMM, {"a": [64, 64]})
+    assert [item.box for item in changed.parameters[:2]] == [(64, 64), (256, 64)]
+    assert later.with_boxes(GEMM, {}) == GEMM
+
+
+def test_trials_are_drawn_by_seed() -> None:
+    lines = [f"trial {number}" for number in range(100)]
+    assert trials.drawn(lines) == trials.drawn(lines) != trials.drawn(lines, seed=4)
+    assert len(set(trials.drawn(lines))) == 30 and trials.drawn(lines[:5]) == lines[:5]
+    assert len(DRAWN) == 30
+
+
+def test_every_trial_can_be_found_and_written() -> None:
+    for text in DRAWN:
+        megakernel, mutant = trials.found_by(text)
+        ((name, written),) = trials.files_of(megakernel, mutant).items()
+        assert (ROOT / name).is_file() and written != (ROOT / name).read_text(encoding="utf-8")
+        if name.endswith(".yaml"):
+            assert yaml.safe_load(written) != yaml.safe_load((ROOT / name).read_text("utf-8"))
+    with pytest.raises(ValueError, match="no mutant"):
+        trials.found_by("gemm: declaration stages: as declared -> 77")

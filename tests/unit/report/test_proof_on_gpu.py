@@ -1,0 +1,223 @@
+"""What ran on a GPU: children that hang or die, verdicts, the tables of docs/proof.md."""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import declared
+import pytest
+from noted import SITES, blank
+from noted import row as warp_row
+
+ROOT = Path(__file__).parents[3]
+sys.path.append(str(ROOT / "benchmarks"))
+
+import forced  # noqa: E402
+import instrumented  # noqa: E402
+import proof  # noqa: E402
+import proof_gpu  # noqa: E402
+import proofs  # noqa: E402
+import steady  # noqa: E402
+import tried  # noqa: E402
+from children import in_child  # noqa: E402
+
+from pipelink_rules.model.recording import Event  # noqa: E402
+
+RIGHT = {
+    "runtime": "jitter",
+    "launches": 30,
+    "wrong_launches": 0,
+    "unequal_launches": 0,
+    "most_wrong": 0,
+    "elements": 1000,
+    "outside": False,
+}
+
+
+def raises() -> dict[str, Any]:
+    raise ValueError("no such thing")
+
+
+def dies() -> dict[str, Any]:
+    os._exit(7)
+
+
+def sleeps() -> dict[str, Any]:
+    time.sleep(60)
+    return {}
+
+
+def test_children() -> None:
+    assert in_child(dict, [("a", 1)], seconds=20) == {"a": 1}
+    assert in_child(raises, seconds=20) == {"problem": "ValueError: no such thing"}
+    assert in_child(dies, seconds=20) == {"problem": "the process ended with 7"}
+    start = time.monotonic()
+    assert in_child(sleeps, seconds=0.2)["late"] and time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "words"),
+    [
+        ({}, "right", "30 launches right and equal (jitter)"),
+        ({"hang": "x waits", "launches": 0}, "hang", "x waits in the first launch"),
+        ({"hang": "x waits", "launches": 2}, "hang", "x waits after 2 launches"),
+        ({"late": True, "problem": "no answer in 5 s"}, "hang", "did not come back"),
+        ({"fault": "misaligned address"}, "fault", "misaligned address after 30 launches"),
+        ({"problem": "ImportError"}, "not run", "ImportError"),
+        ({"wrong_launches": 30, "most_wrong": 10}, "wrong numbers", "10 elements (1.00%)"),
+        ({"wrong_launches": 3, "most_wrong": 1}, "race", "3 of 30 launches wrong"),
+        ({"unequal_launches": 2}, "race", "2 of 30 differ from the first"),
+        ({"outside": True}, "wrong numbers", "written outside of the result"),
+    ],
+)
+def test_verdicts(changes: dict[str, Any], verdict: str, words: str) -> None:
+    seen = {**RIGHT, **changes}
+    assert tried.verdict_of(seen) == verdict
+    assert words in tried.told(seen)
+
+
+def test_sections_are_written_row_by_row(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "h200.json"
+    proofs.put(path, "other", {"rows": [1]})
+    section = proofs.Section(path, "forced")
+    section.head(date="today")
+    section.row({"name": "a"})
+    assert proofs.read(path) == {
+        "other": {"rows": [1]},
+        "forced": {"date": "today", "rows": [{"name": "a"}]},
+    }
+
+
+def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`jitter` only where the watchdog saw nothing; what cannot be run is no success."""
+    for name in ("torch", "correctness"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    rows = [{"name": n, "megakernel": "gemm", "sizes": {}, "codes": []} for n in ("one", "two")]
+    monkeypatch.setattr(forced, "PLAN", tmp_path / "plan.json")
+    proofs.put(tmp_path / "plan.json", "forced", [*rows, {"name": "three", "problem": "refused"}])
+    asked: list[tuple[str, str]] = []
+
+    def child(in_child: Any, path: Path, row: dict[str, Any], launches: int) -> dict[str, Any]:
+        asked.append((row["name"], path.parent.name))
+        hang = {"hang": "x waits"} if row["name"] == "one" else {}
+        return {**RIGHT, "runtime": path.parent.name, "launches": launches, **hang}
+
+    monkeypatch.setattr(forced, "try_child", child)
+    monkeypatch.setattr(forced, "begun", proofs.Section)
+    out = tmp_path / "out.json"
+    assert forced.run_all([], out, 100) == 0
+    assert asked == [("one", "watchdog"), ("two", "watchdog"), ("two", "jitter")]
+    assert [r["verdict"] for r in proofs.read(out)["forced"]["rows"]] == ["hang", "right"]
+    assert forced.run_all(["two"], out, 0) == 1
+    assert "left out" in proofs.read(out)["forced"]["rows"][0]["told"]
+
+
+def waits(period: int, items: int, start: int) -> list[Event]:
+    """A warp that gets an item every `period` cycles, the first and last ones later."""
+    late = [500 if at in (0, items - 1) else 0 for at in range(items)]
+    ends = [(start + at * period + late[at]) & 0xFFFFFFFF for at in range(items)]
+    return [
+        Event("wait", 2, at % 4, 0, (end - 20) & 0xFFFFFFFF, end) for at, end in enumerate(ends)
+    ]
+
+
+def test_cycles_of_an_item_in_the_steady_state() -> None:
+    rows = (
+        warp_row(0, 4, waits(1024, 64, 0xFFFFF000)),  # the clock runs over
+        warp_row(0, 5, waits(1030, 64, 10)),
+        warp_row(0, 6, waits(1024, 64, 30)),
+        warp_row(1, 4, waits(5000, 4, 0)),  # too few items for a middle
+    )
+    assert steady.cycles_per_item(blank(rows=rows)) == {"load.ab": 1024}
+    assert base64.b64decode(rows[0].events) and SITES[1].channel == "load.ab"
+
+
+def test_a_step_is_a_trip_or_an_item() -> None:
+    each = {"gate.ab": 500.0, "up.ab": 520.0, "other": 9.0}
+    row = {"rings": ["gate.ab", "up.ab"]}
+    assert steady.step_of(each, {**row, "loops": True}) == 1020
+    assert steady.step_of(each, {**row, "loops": False}) == 520
+    assert steady.step_of({}, {**row, "loops": True}) == 0
+
+
+@pytest.mark.parametrize("name", sorted(declared.megakernels()))
+def test_every_megakernel_has_an_estimate(name: str) -> None:
+    row = steady.estimate(declared.program_of(name), declared.placement_of(name))
+    assert row["cycles"] > 0 and row["rings"] and row["bound"]
+    assert set(row["sizes"]) in ({"M", "N", "K"}, {"R"})
+
+
+def test_the_launches_of_a_megakernel_in_a_word() -> None:
+    good = {"launches": 1000, "differing": 0, "wrong": 0}
+    row = {"release": good, "jitter": good, "recorded": "as in the contracts"}
+    row["sanitizer"] = {"memcheck": "ok", "racecheck": "exception: known"}
+    assert instrumented.verdict_of(row) == "ok"
+    assert "1 of 1000" in instrumented.verdict_of({**row, "jitter": {**good, "differing": 1}})
+    assert "elements" in instrumented.verdict_of({**row, "release": {**good, "wrong": 4}})
+    assert "memcheck" in instrumented.verdict_of({**row, "sanitizer": {"memcheck": "3 findings"}})
+    assert instrumented.verdict_of({**row, "recorded": "differs"}) == "differs"
+    assert instrumented.verdict_of({"problem": "hangs"}) == "hangs"
+
+
+HEAD = {"date": "today", "card": "H200", "driver": "1", "toolkit": "13.5", "command": "python x"}
+
+
+def test_what_did_not_run_is_said() -> None:
+    text = "\n".join(proof_gpu.gpu_lines({}))
+    assert text.count("Not run yet: `python benchmarks/") == 4
+    assert "13.5" not in text
+
+
+def test_tables() -> None:
+    row = {"name": "a", "megakernel": "gemm", "what": "It | hangs.", "codes": ["PL0401", "PL0204"]}
+    rows = [
+        {**row, "verdict": "hang", "told": "x waits", "harmless": ""},
+        {**row, "verdict": "right", "told": "30 launches right", "harmless": "Said the manual."},
+        {**row, "verdict": "right", "told": "30 launches right", "harmless": ""},
+    ]
+    trial = {"megakernel": "gemm", "text": "gemm: t", "reason": "resources", "told": "good"}
+    results = {
+        "forced": {**HEAD, "rows": rows},
+        "trials": {
+            **HEAD,
+            "seed": 3,
+            "rows": [
+                {**trial, "verdict": "right", "same": True, "seen": {"launches": 3}},
+                {**trial, "verdict": "race", "seen": {"launches": 3, "other_bits": 7}},
+            ],
+        },
+        "launches": {
+            **HEAD,
+            "rows": [{"megakernel": "gemm", "release": {"launches": 1000, "differing": 0}}],
+        },
+        "steady": {**HEAD, "rows": [{"megakernel": "gemm", "cycles": 1024.0, "measured": 1100.0}]},
+    }
+    text = "\n".join(proof_gpu.gpu_lines(results))
+    assert "1 hang; 2 went right" in text and "It \\| hangs." in text
+    assert "[PL0401](errors/PL0401.md), PL0204" in text
+    assert "Said the manual." in text and text.count("No reason is written down") == 1
+    assert "1 compute what float64 says in every launch, 1 do not. 1 have" in text
+    assert "race: good" in text and "7 elements differ" in text
+    assert "| `gemm` | 1,000, none differ | not run | not compared |" in text
+    assert "| 1,024 | 1,100 | 1.07 |" in text
+    assert text.count("today, H200, driver 1, toolkit 13.5; `python x`.") == 4
+
+
+def test_the_page_shows_the_results_there_are() -> None:
+    """Every megakernel of the repository, every mistake, thirty trials, once they have run."""
+    results = proofs.read(proofs.RESULTS)
+    lines = proof.page()
+    for line in proof_gpu.gpu_lines(results):
+        assert line in lines
+    for section in ("launches", "steady"):
+        ran = {row["megakernel"] for row in results.get(section, {}).get("rows", [])}
+        assert not ran or ran >= set(declared.megakernels()), f"{section}: run it again"
+    for row in results.get("forced", {}).get("rows", []):
+        assert row["verdict"] != "right" or row["harmless"], f"{row['name']}: why is it harmless?"
+    assert "trials" not in results or len(results["trials"]["rows"]) == 30
