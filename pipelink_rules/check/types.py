@@ -201,7 +201,7 @@ def rates_agree(resolved: Resolved) -> Iterator[Diagnostic]:
     """PL1002: both ends move as many items per work item, whatever the work item."""
     for connection in resolved.program.connections:
         source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
-        if source.space != "ring" or equal(source.rate, sink.rate):
+        if source.space not in ("ring", "tensor_memory") or equal(source.rate, sink.rate):
             continue
         yield Diagnostic(
             "PL1002",

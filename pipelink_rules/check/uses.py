@@ -17,8 +17,11 @@ from pipelink_rules.model.source import Span
 
 # (space, direction) -> the verbs that use such a port; copies and stores name it as their source.
 # A ring that nobody writes is told where it is read (PL0503).
+_AS_SOURCE = {("global", "copy"), ("global", "store"), ("tensor_memory", "mma")}  # not as target
 _VERBS = {
     ("ring", "in"): ("read", "mma", "store"),
+    ("tensor_memory", "in"): ("read",),
+    ("tensor_memory", "out"): ("mma", "write"),
     ("registers", "in"): ("read",),
     ("registers", "out"): ("write",),
     ("global", "in"): ("read", "copy"),
@@ -52,7 +55,7 @@ def _ops(role: Role) -> list[Op]:
 def _used(role: Role, port: Port, verbs: tuple[str, ...]) -> bool:
     return any(
         op.verb in verbs
-        and port.name == (op.source if port.space == "global" and op.source else op.target)
+        and port.name == (op.source if (port.space, op.verb) in _AS_SOURCE else op.target)
         for op in _ops(role)
     )
 

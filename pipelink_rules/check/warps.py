@@ -23,7 +23,7 @@ def converged(resolved: Resolved) -> Iterator[Diagnostic]:
             if role.schedule:
                 continue
             ops = list(operations((*role.prologue, *role.body, *role.epilogue)))
-            groups = [op for op in ops if op.verb == "mma"]
+            groups = [op for op in ops if op.wgmma]
             calls = [op for op in ops if op.verb not in _OF_A_THREAD]
             if groups and role.converged not in ("warpgroup", "role"):
                 yield _apart(instance.name, role, groups[0], "warpgroup", "wgmma")

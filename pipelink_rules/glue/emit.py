@@ -7,6 +7,7 @@ deterministic and says why: one comment a decision, the instance's name on every
 
 from __future__ import annotations
 
+from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.glue.names import constant, cpp_expression, parameter_names
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.glue.role import emit_role
@@ -14,13 +15,14 @@ from pipelink_rules.glue.writer import CudaWriter
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.image import KernelParameter
 from pipelink_rules.model.placement import Placement, Warpgroup
-from pipelink_rules.model.program import HANDOVER, Program, ProgramRole
+from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY, Program, ProgramRole
 
 _TYPES = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 
 
 def emit_glue(program: Program, placement: Placement) -> str:
-    """The text of the glue, one translation unit."""
+    """The text of the glue, one translation unit; PL0811 where it would need tensor memory."""
+    _only_shared_memory(program)
     out = CudaWriter()
     _heading(out, program, placement)
     _includes(out, program)
@@ -38,6 +40,21 @@ def emit_glue(program: Program, placement: Placement) -> str:
     out.dedent()
     out.line("}")
     return out.text()
+
+
+def _only_shared_memory(program: Program) -> None:
+    for channel in program.channels:
+        if channel.kind == TENSOR_MEMORY:
+            raise error(
+                "PL0811",
+                f"`{program.name}` uses tensor memory, for which no code is generated yet",
+                channel.span,
+                expected="channels in shared memory or registers",
+                found=f"`{channel.name}`: {channel.columns} columns of tensor memory per stage",
+                notes=("check, interval and placement are those of the whole kernel",),
+                helps=("link it with a later version, or take components for another target",),
+                subject=channel.name,
+            )
 
 
 def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:

@@ -1,9 +1,10 @@
 """Golden stage `check`: what checking a program says.
 
-A case is `case.json`: `base`, one of the declarations in `check_components/` (gemm, stream, join,
-total: without edits they have no finding), and `edits`: file -> [[text, replacement], ...], made to the
+A case is `case.json`: `base`, one of the declarations in `check_components/` (gemm, tensor, ...:
+without edits they have no finding), and `edits`: file -> [[text, replacement], ...], made to the
 declaration (SConscript) and to the contracts (`load`, ...) before they are read.  `flags` gives
-code-generation flags to a component.
+code-generation flags to a component.  `then` goes on to the placement or the glue of a program
+without findings.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.diagnostics.render import render_text
+from pipelink_rules.glue.emit import emit_glue
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source import Span
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place.place import place
+from pipelink_rules.place.problem import problem_of
 
 PARTS = Path(__file__).resolve().parent / "check_components"
-TARGET = "sm_90a"
 
 
 def run(case: Path) -> str:
@@ -45,8 +48,17 @@ def findings(root: Path, settings: dict[str, Any]) -> tuple[Diagnostic, ...]:
         program = program_of(root, settings)
     except PipelinkError as problem:
         return problem.diagnostics
-    found = force(check(program, TARGETS[TARGET]), program.spec)
-    return (*found, *unused(found, program.spec))
+    found = force(check(program, TARGETS[program.target]), program.spec)
+    found = (*found, *unused(found, program.spec))
+    if found or "then" not in settings:
+        return found
+    try:
+        placement = place(problem_of(program))
+        if settings["then"] == "glue":
+            emit_glue(program, placement)
+    except PipelinkError as problem:
+        return problem.diagnostics
+    return ()
 
 
 def program_of(root: Path, settings: dict[str, Any]) -> Program:
@@ -67,7 +79,7 @@ def program_of(root: Path, settings: dict[str, Any]) -> Program:
     spec = _declared(text, place)
     flags = {f"//parts:{name}": value for name, value in settings.get("flags", {}).items()}
     used = {item.label: parse_contract(*contracts[item.label]) for item in spec.instances}
-    return collect(spec, bind_instances(spec, used, flags), TARGET)
+    return collect(spec, bind_instances(spec, used, flags), spec.archs[0])
 
 
 def _edited(text: str, edits: Any) -> str:

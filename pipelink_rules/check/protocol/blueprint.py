@@ -48,6 +48,14 @@ class Blueprint:
             self._origins[key] = Origin(instance, role, text_of(op), op.span, op.target)
         return self._origins[key]
 
+    def accumulates(self, instance: str, op: Op) -> Origin:
+        """The origin of what a tcgen05.mma does to tensor memory."""
+        port = self.contracts[instance].port(op.source)
+        key = (instance, f"{port.role} -> {op.source}", id(op))
+        if key not in self._origins:
+            self._origins[key] = Origin(instance, port.role, text_of(op), op.span, op.source)
+        return self._origins[key]
+
     def moved(self, instance: str, port: Port, verb: str) -> Origin:
         """The origin of one end of a hand-over, which the glue does."""
         key = (instance, port.role, id(port))
@@ -75,6 +83,12 @@ def text_of(op: Op) -> str:
         return f"copy {op.source} -> {op.target}.{op.member}"
     if op.verb == "store":
         return f"store {op.target} -> {op.source}"
+    if op.verb == "mma" and op.source:
+        return f"mma {op.target} -> {op.source}"
+    if op.verb == "commit" and op.source:
+        return f"commit {op.source} -> {op.target}"
+    if op.verb == "await" and op.target.startswith("tensor"):
+        return f"await {op.target}"
     if op.verb == "until":
         return f"until {op.target}{op.piece} {op.threshold}"
     if op.verb == "await":

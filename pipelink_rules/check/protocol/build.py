@@ -17,7 +17,8 @@ from pipelink_rules.check.protocol.model import (
     Origin,
 )
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.protocol.run import Run, Work
+from pipelink_rules.check.protocol.ring_ends import Work
+from pipelink_rules.check.protocol.run import Run
 from pipelink_rules.model.program import HANDOVER, Channel
 
 

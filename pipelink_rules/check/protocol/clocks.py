@@ -42,7 +42,8 @@ class Clocks:
             owner = graph.owner[node]
             if owner >= 0:
                 row[owner] = graph.position[node]
-                if graph.actions[node].kind == FENCE:  # type: ignore[union-attr]
+                action = graph.actions[node]
+                if action is not None and action.kind == FENCE:
                     row[count:] = row[:count]
             if row != rows[node]:
                 rows[node] = row

@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pipelink_rules.check.protocol.model import (
-    ARRIVE,
+    ARRIVALS,
     COPY,
     MEET,
-    MMA,
-    READ,
+    READS,
     SIGNAL,
-    STORE,
     UNKNOWN,
     WAIT,
-    WRITE,
+    WRITES,
     Action,
     Composition,
 )
@@ -34,7 +32,7 @@ def starved(run: Composition) -> Iterator[Problem]:
     came: dict[tuple[str, int], int] = defaultdict(int)
     for process in run.processes:
         for action in process.period:
-            if action.kind in (ARRIVE, SIGNAL):
+            if action.kind == SIGNAL or action.kind in ARRIVALS:
                 came[action.target, action.item] += action.amount
     needed = {name: barrier.arrivals for name, barrier in run.barriers.items()}
     needed |= {name: barrier.threads for name, barrier in run.named.items()}
@@ -53,7 +51,7 @@ def _phases(composition: Composition) -> Iterator[Problem]:
     copies: dict[tuple[str, int], list[Action]] = defaultdict(list)
     for process in composition.processes:
         for action in process.period:
-            if action.kind == ARRIVE:
+            if action.kind in ARRIVALS:
                 items = composition.barriers[action.target].items
                 arrivals[action.target, action.item % items].append(action)
             elif action.kind == COPY:
@@ -99,13 +97,13 @@ def _contents(composition: Composition) -> Iterator[Problem]:
     written: set[tuple[str, int]] = set()
     for process in composition.processes:
         for action in process.period:
-            if action.kind in (COPY, WRITE):
+            if action.kind in WRITES:
                 items = composition.memories[action.target].items
                 written.add((action.target, action.item % items))
     told: set[str] = set()
     for process in composition.processes:
         for action in process.period:
-            if action.kind not in (READ, MMA, STORE) or action.target in told:
+            if action.kind not in READS or action.target in told:
                 continue
             items = composition.memories[action.target].items
             if not items or action.item < 0 or (action.target, action.item % items) not in written:

@@ -9,9 +9,24 @@ from pipelink_rules.check.protocol.counts import miscounts, starved
 from pipelink_rules.check.protocol.graph import Graph
 from pipelink_rules.check.protocol.groups import in_flight
 from pipelink_rules.check.protocol.liveness import order_of
-from pipelink_rules.check.protocol.model import MMA, STORE, Composition, Process
+from pipelink_rules.check.protocol.model import (
+    MMA,
+    STORE,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    Composition,
+    Process,
+)
 from pipelink_rules.check.protocol.problem import Problem
 from pipelink_rules.check.protocol.races import aliases, races, recycled
+
+# kind of group -> problem where it is pending too long
+UNDRAINED = {
+    MMA: "in flight",
+    STORE: "storing",
+    TENSOR_LOAD: "loading",
+    TENSOR_STORE: "loading",
+}
 
 
 def examine(composition: Composition) -> tuple[Problem, ...]:
@@ -44,15 +59,13 @@ def deadlock(graph: Graph, cycle: tuple[tuple[int, int, int], ...]) -> Problem:
 
 
 def _groups(process: Process, finite: bool) -> Iterator[Problem]:
-    touched, mma, store = in_flight(process.period, 1 if finite else 2)
-    for place, pending in touched:
+    touched, left = in_flight(process.period, 1 if finite else 2)
+    for place, kind, pending in touched:
         action = process.period[place]
-        yield Problem("in flight", action.target, None, action, (pending,))
+        yield Problem(UNDRAINED[kind], action.target, None, action, (pending,))
     if not finite:
         return
-    for kind, pending in ((MMA, mma), (STORE, store)):
+    for kind, pending in left.items():
         if pending:
             last = [action for action in process.period if action.kind == kind][-1]
-            yield Problem(
-                "in flight" if kind == MMA else "storing", last.target, last, None, (pending,)
-            )
+            yield Problem(UNDRAINED[kind], last.target, last, None, (pending,))

@@ -14,20 +14,27 @@ arrived, a named barrier has met.  A finite composition gives a graph whose dist
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from typing import NamedTuple
 
+from pipelink_rules.check.protocol import tensor
 from pipelink_rules.check.protocol.groups import completions
 from pipelink_rules.check.protocol.model import (
+    ACCUMULATE,
     ARRIVE,
+    ASYNC_PROXY,
     COPY,
+    IN_TENSOR_MEMORY,
     MEET,
-    MMA,
     READ,
+    READS,
     SIGNAL,
-    STORE,
+    TENSOR_COMMIT,
+    TENSOR_MMA,
     WAIT,
     WRITE,
+    WRITES,
     Action,
     Composition,
 )
@@ -46,6 +53,7 @@ class Access(NamedTuple):
     asynchronous: bool
     period: int  # how many periods the item is ahead of the action
     ends: tuple[Position, ...]  # any of them proves that it is over; () = never
+    exports: tuple[Position, ...] = ()  # in tensor memory: that other threads may know it
 
 
 class Use(NamedTuple):
@@ -57,10 +65,17 @@ class Use(NamedTuple):
     node: int
 
 
+class Core(NamedTuple):
+    """The tensor core as the mma of one process see it."""
+
+    number: int  # among the processes
+    commits: list[int]  # their positions
+
+
 class Event(NamedTuple):
     """A node that no process executes."""
 
-    kind: str  # "complete", "arrived" or "met"
+    kind: str  # "complete", "arrived" (a copy, or the arrival of a commit), "over" or "met"
     target: str
     item: int  # in 0 .. items per period - 1
 
@@ -77,6 +92,7 @@ class Graph:
         self.owner: list[int] = []  # process of a node, -1 for an event
         self.position: list[int] = []
         self.before: list[list[tuple[int, int]]] = []  # node -> (earlier node, distance)
+        self.cores: dict[int, Core] = {}  # process -> what its mma run on
         self.events: dict[Event, int] = {}
         self.event_of: dict[int, Event] = {}
         # all by (target, item of period 0)
@@ -85,6 +101,7 @@ class Graph:
         self.copies: dict[tuple[str, int], list[int]] = defaultdict(list)  # on that barrier phase
         self.accesses: dict[tuple[str, int], list[Access]] = defaultdict(list)
         self._chains()
+        self._tensor_cores()
         for index in range(len(composition.processes)):
             self._synchronise(index)
         for index in range(len(composition.processes)):
@@ -122,6 +139,30 @@ class Graph:
             if process.period and not self.finite:
                 self.before[first].append((len(self.actions) - 1, 1))
 
+    def _tensor_cores(self) -> None:
+        """Chains of nodes after those of the processes: the mma in front of commit n are over.
+
+        Each has a place in the clocks like a process, so that the ends of an mma have one.
+        """
+        for index, process in enumerate(self.composition.processes):
+            places = [
+                at for at, action in enumerate(process.period) if action.kind == TENSOR_COMMIT
+            ]
+            if not places:
+                continue
+            first, core = len(self.actions), len(self.lengths)
+            self.cores[index] = Core(core, places)
+            self.lengths.append(len(places))
+            self.base.append(first)
+            for number, place in enumerate(places):
+                node = self._node(None, core, number)
+                self.event_of[node] = Event("over", process.period[place].target, number)
+                self.before[node].append((self.base[index] + place, 0))
+                if number:
+                    self.before[node].append((node - 1, 0))
+            if not self.finite:
+                self.before[first].append((len(self.actions) - 1, 1))
+
     def _event(self, kind: str, target: str, item: int) -> int:
         event = Event(kind, target, item)
         node = self.events.get(event)
@@ -134,7 +175,7 @@ class Graph:
         composition, base = self.composition, self.base[index]
         for position, action in enumerate(composition.processes[index].period):
             node, kind = base + position, action.kind
-            if kind in (WAIT, ARRIVE):
+            if kind in (WAIT, ARRIVE, TENSOR_COMMIT):
                 items = composition.barriers[action.target].items
             elif kind == COPY:
                 items = composition.barriers[action.barrier].items
@@ -155,7 +196,11 @@ class Graph:
             elif kind in (ARRIVE, SIGNAL):
                 self.before[event].append((node, ahead))
                 self.arrivals[target, item].append(use)
-            else:
+            else:  # comes on its own, some time after
+                if kind == TENSOR_COMMIT:
+                    core, commits = self.cores[index]
+                    node = self.base[core] + commits.index(position)
+                    self.arrivals[target, item].append(Use(core, self.position[node], ahead, node))
                 arrived = self._node(None, -1, 0)
                 self.event_of[arrived] = Event("arrived", action.target, item)
                 self.before[arrived].append((node, 0))
@@ -168,7 +213,7 @@ class Graph:
         done = completions(actions, self.finite)
         for position, action in enumerate(actions):
             kind = action.kind
-            if kind not in (COPY, READ, WRITE, MMA, STORE):
+            if kind not in WRITES and kind not in READS:
                 continue
             item, ahead = self.split(action.item, composition.memories[action.target].items)
             ends: tuple[Position, ...] = ((index, position),)
@@ -178,18 +223,32 @@ class Graph:
                     (use.process, use.position + (later - use.ahead) * self.lengths[use.process])
                     for use in self.waits[action.barrier, phase]
                 )
-            elif kind in (MMA, STORE):
+            elif kind in (TENSOR_MMA, ACCUMULATE):
+                ends = self._commits(index, position)
+            elif kind not in (READ, WRITE):
                 end = done.get(position)
                 ends = () if end is None else ((index, end),)
+            exports = ends
+            if kind in IN_TENSOR_MEMORY and kind != ACCUMULATE:
+                exports = tensor.fences_after(actions, index, ends, self.finite)
             self.accesses[action.target, item].append(
                 Access(
                     base + position,
                     index,
                     position,
                     action,
-                    kind in (COPY, WRITE),
-                    kind in (COPY, MMA, STORE),
+                    kind in WRITES,
+                    kind in ASYNC_PROXY,
                     ahead,
                     ends,
+                    exports,
                 )
             )
+
+    def _commits(self, index: int, position: int) -> tuple[Position, ...]:
+        """The commit that proves an mma over; those of later periods count on."""
+        if index not in self.cores:
+            return ()
+        core, commits = self.cores[index]
+        number = bisect_right(commits, position)
+        return () if number == len(commits) and self.finite else ((core, number),)

@@ -1,7 +1,8 @@
-"""When is a wgmma or bulk store group over, and how many are in flight at an action?
+"""When is a group of asynchronous operations over, and how many are in flight at an action?
 
 `await N` waits until at most N of the latest groups of its kind are pending (PTX ISA,
 wgmma.wait_group and cp.async.bulk.wait_group); groups complete in the order they were committed.
+`await tensor load` and `await tensor store` wait for all of them (tcgen05.wait).
 """
 
 from __future__ import annotations
@@ -9,9 +10,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from pipelink_rules.check.protocol.model import AWAIT, MMA, STORE, TOUCH, Action
+from pipelink_rules.check.protocol.model import (
+    AWAIT,
+    MMA,
+    STORE,
+    TENSOR_LOAD,
+    TENSOR_STORE,
+    TOUCH,
+    WRITE,
+    Action,
+)
 
-GROUPS = {"mma": MMA, "store": STORE}
+# target of an await -> what it waits for
+GROUPS = {kind: kind for kind in (MMA, STORE, TENSOR_LOAD, TENSOR_STORE)}
 
 
 def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
@@ -47,20 +58,32 @@ def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
     return over
 
 
-def in_flight(actions: Sequence[Action], rounds: int = 2) -> tuple[list[tuple[int, int]], int, int]:
-    """What may be pending too long: (touches, wgmma groups and store groups at the end).
+def in_flight(
+    actions: Sequence[Action], rounds: int = 2
+) -> tuple[list[tuple[int, str, int]], dict[str, int]]:
+    """What may be pending too long: (touches, groups of each kind at the end).
 
-    touches: (position, wgmma groups that may be pending there) where that is more than allowed, in
-    one of the first `rounds` periods.
+    touches: (position, kind, groups that may be pending there) where that is more than allowed, in
+    one of the first `rounds` periods: wgmma groups write registers, and so do tensor loads.  While
+    later loads are pending, what is written is taken to come from those awaited before.
     """
-    pending = {"mma": 0, "store": 0}
-    touched: dict[int, int] = {}
+    pending = dict.fromkeys(GROUPS, 0)
+    loaded: tuple[int, bool] = (-1, False)  # item of the last load; some of its loads are over
+    touched: dict[int, tuple[str, int]] = {}
     for _ in range(rounds):
         for place, action in enumerate(actions):
             if action.kind in GROUPS:
                 pending[action.kind] += 1
+                if action.kind == TENSOR_LOAD and action.item != loaded[0]:
+                    loaded = (action.item, False)
             elif action.kind == AWAIT:
+                if action.target == TENSOR_LOAD:
+                    loaded = (loaded[0], True)
                 pending[action.target] = min(pending[action.target], action.amount)
-            elif action.kind == TOUCH and pending["mma"] > action.amount:
-                touched.setdefault(place, pending["mma"])
-    return sorted(touched.items()), pending["mma"], pending["store"]
+            elif action.kind == TOUCH and pending[MMA] > action.amount:
+                touched.setdefault(place, (MMA, pending[MMA]))
+            elif pending[TENSOR_LOAD] and (
+                action.kind == TOUCH or (action.kind == WRITE and not loaded[1])
+            ):
+                touched.setdefault(place, (TENSOR_LOAD, pending[TENSOR_LOAD]))
+    return [(place, *what) for place, what in sorted(touched.items())], pending

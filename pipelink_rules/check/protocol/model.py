@@ -28,14 +28,29 @@ READ = "read"  # generic proxy
 WRITE = "write"
 MMA = "mma"  # one committed wgmma group reads `item` (asynchronous proxy)
 STORE = "store"  # one committed bulk store group reads it (asynchronous proxy)
-# target is "mma" or "store"
+TENSOR_MMA = "tensor mma"  # tcgen05.mma reads `item` of a ring (asynchronous proxy)
+# target is a memory in tensor memory; all are asynchronous (PTX ISA, tcgen05 consistency model)
+ACCUMULATE = "accumulate"  # the same tcgen05.mma adds to `item`
+TENSOR_LOAD = "tensor load"  # tcgen05.ld
+TENSOR_STORE = "tensor store"  # tcgen05.st
+# target is a barrier
+TENSOR_COMMIT = "tensor commit"  # `amount` arrivals on phase `item` once the mma before it are over
+# target is "mma", "store", TENSOR_LOAD or TENSOR_STORE
 AWAIT = "await"  # until at most `amount` groups of that kind are pending
 FENCE = "fence"  # between the generic and the asynchronous proxy
+BEFORE = "before"  # tcgen05.fence::before_thread_sync
+AFTER = "after"  # tcgen05.fence::after_thread_sync
 # target is a named barrier
 SIGNAL = "signal"  # `amount` threads arrive at generation `item`
 MEET = "meet"  # wait for it
 # target is a register port
 TOUCH = "touch"  # its accumulators are used while at most `amount` wgmma groups may be pending
+
+WRITES = (COPY, WRITE, ACCUMULATE, TENSOR_STORE)
+READS = (READ, MMA, STORE, TENSOR_MMA, TENSOR_LOAD)
+ARRIVALS = (ARRIVE, TENSOR_COMMIT)
+ASYNC_PROXY = (COPY, MMA, STORE, TENSOR_MMA)
+IN_TENSOR_MEMORY = (ACCUMULATE, TENSOR_LOAD, TENSOR_STORE)
 
 UNKNOWN = -1  # bytes of a copy whose size is a value of the work item
 
@@ -110,9 +125,9 @@ class Composition:
 
     def per_period(self, action: Action) -> int:
         """Items (or generations) per period of what the action is about."""
-        if action.kind in (WAIT, ARRIVE):
+        if action.kind == WAIT or action.kind in ARRIVALS:
             return self.barriers[action.target].items
-        if action.kind in (COPY, READ, WRITE, MMA, STORE):
+        if action.kind in WRITES or action.kind in READS:
             return self.memories[action.target].items
         if action.kind in (SIGNAL, MEET):
             return self.named[action.target].generations

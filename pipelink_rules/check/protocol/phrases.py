@@ -7,7 +7,7 @@ from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.model import Action
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.resolved import End, Resolved, dotted
-from pipelink_rules.model.program import HANDOVER, Channel, Connection
+from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY, Channel, Connection
 from pipelink_rules.model.source import Span
 
 
@@ -64,7 +64,8 @@ def what_of(blueprint: Blueprint, target: str, action: Action) -> str:
         return f"buffer `{action.origin.name}`"
     if channel.kind == HANDOVER:
         return f"the hand-over of `{dotted(channel.producer)}`"
-    return f"ring `{dotted(channel.producer)}`"
+    where = "tensor memory" if channel.kind == TENSOR_MEMORY else "ring"
+    return f"{where} `{dotted(channel.producer)}`"
 
 
 def file_of(span: Span | None) -> str:

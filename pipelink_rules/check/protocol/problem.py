@@ -24,6 +24,9 @@ class Problem(NamedTuple):
     unwritten   PL0503  the read, -                                    item
     in flight   PL0504  wgmma group, what uses its operands or result  distance or pending groups
     storing     PL0505  store group, overwriting access (or -)         distance or pending groups
+    overlapping PL0509  access of tensor memory, what may overlap it   distance in items
+    no fence    PL0509  the same, ordered but without tcgen05.fence    distance, 0: before, 1: after
+    loading     PL0509  tensor load or store, - (or -, registers)      pending
     not held    PL0209  the use of an item, -                          -
     turns       PL0302  some use of the named barrier, -               found, wanted (per work item)
     rate        PL1002  use by the producer, by the consumer           made, taken

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pipelink_rules.check.protocol import tensor
 from pipelink_rules.check.protocol.clocks import Clocks
 from pipelink_rules.check.protocol.graph import Access, Graph, Use
-from pipelink_rules.check.protocol.model import MMA, STORE
+from pipelink_rules.check.protocol.model import IN_TENSOR_MEMORY, MMA, STORE, TENSOR_MMA
 from pipelink_rules.check.protocol.problem import Problem
 
 
@@ -31,14 +32,29 @@ def races(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
                 if key in told:
                     continue
                 apart = first.period + periods - second.period
-                problem = _broken(clocks, first, second, apart, distance)
+                problem, numbers = _broken(clocks, first, second, apart)
                 if problem:
                     told.add(key)
-                    yield Problem(problem, target, first.action, second.action, (distance,))
+                    numbers = (distance, *numbers)
+                    yield Problem(problem, target, first.action, second.action, numbers)
 
 
-def _broken(clocks: Clocks, first: Access, second: Access, apart: int, distance: int) -> str:
+def _broken(
+    clocks: Clocks, first: Access, second: Access, apart: int
+) -> tuple[str, tuple[int, ...]]:
     """The kind of problem, or "".  `apart`: periods from the first access to the second."""
+    if first.action.kind not in IN_TENSOR_MEMORY:
+        return _in_shared_memory(clocks, first, second, apart), ()
+    found = tensor.broken(clocks, first, second, apart)
+    if found is None or found[0] == tensor.NO_FENCE:
+        return found or ("", ())
+    started = ((first.process, first.position),)
+    if clocks.passed(clocks.rows[second.node], started, apart, False):
+        return found
+    return _never_first(clocks, first, second, apart), ()
+
+
+def _in_shared_memory(clocks: Clocks, first: Access, second: Access, apart: int) -> str:
     row = clocks.rows[second.node]
     fenced = second.asynchronous and not first.asynchronous
     if clocks.passed(row, first.ends, apart, fenced):
@@ -46,8 +62,12 @@ def _broken(clocks: Clocks, first: Access, second: Access, apart: int, distance:
     if fenced and clocks.passed(row, first.ends, apart, False):
         return "unfenced"
     started = ((first.process, first.position),)
-    if first.action.kind in (MMA, STORE) and clocks.passed(row, started, apart, False):
-        return "in flight" if first.action.kind == MMA else "storing"
+    if first.action.kind in (MMA, TENSOR_MMA, STORE) and clocks.passed(row, started, apart, False):
+        return "storing" if first.action.kind == STORE else "in flight"
+    return _never_first(clocks, first, second, apart)
+
+
+def _never_first(clocks: Clocks, first: Access, second: Access, apart: int) -> str:
     if clocks.passed(clocks.rows[first.node], second.ends, -apart, False):
         return "stale"
     return "unordered"

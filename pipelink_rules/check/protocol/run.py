@@ -8,17 +8,16 @@ without a ring cannot know which stage came last, so it begins every call with t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from pipelink_rules.check.protocol.amounts import announced, copied
-from pipelink_rules.check.protocol.blueprint import Blueprint, TooLong, in_cta, ring_names
+from pipelink_rules.check.protocol.blueprint import TooLong, in_cta
 from pipelink_rules.check.protocol.model import (
+    AFTER,
     ARRIVE,
     AWAIT,
-    COPY,
+    BEFORE,
     FENCE,
     MEET,
-    MMA,
     READ,
     SIGNAL,
     STORE,
@@ -29,53 +28,18 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     Process,
 )
-from pipelink_rules.check.protocol.parts import WARPGROUP, Part
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.ring_ends import RingEnds, Work
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.model.contract import Op, Port, Repeat, Role
-from pipelink_rules.model.program import HANDOVER, Channel
+from pipelink_rules.model.program import HANDOVER
 
-Work = Mapping[str, int]  # the fields of one work item
-RingEnd = tuple[str, tuple[str, str]]  # memory, (instance, port)
 MOST_ACTIONS = 20_000  # of one process and period
 WARP = 32  # threads
+FENCES = {"async": FENCE, "tensor before": BEFORE, "tensor after": AFTER}
 
 
-class Cursor:
-    """One end of a ring: the next item, and the items of the current call of the entry."""
-
-    def __init__(self) -> None:
-        self.next = 0
-        self.start = 0  # first item of this call
-
-    @property
-    def current(self) -> int | None:
-        """The item last acquired or waited for in this call."""
-        return self.next - 1 if self.next > self.start else None
-
-
-class Run:
+class Run(RingEnds):
     """Runs the operations of one part and writes down what they do."""
-
-    def __init__(
-        self, blueprint: Blueprint, part: Part, stages: Mapping[str, int], cta: int | None = None
-    ):
-        self.blueprint, self.part, self.stages = blueprint, part, stages
-        self.rank = cta  # place in a cluster; None: the CTA shares nothing with others
-        self.cta = cta or 0
-        self.actions: list[Action] = []
-        self.cursors: dict[RingEnd, Cursor] = {}
-        self.written: dict[str, int] = {}  # memory of a buffer -> items
-        self.turn: dict[str, int] = {}
-        self.turns: dict[str, int] = {}  # named barrier -> generations per period
-        self.threads: dict[str, int] = {}
-        self.moves: dict[RingEnd, int] = {}  # items per period
-        self.first: dict[RingEnd | str, Origin] = {}  # first use of a ring end or named barrier
-        self.problems: list[Problem] = []
-        self.pieces: dict[str, int] = {}  # the same -> stages
-        self.at: dict[str, int] = {}  # piece of a buffer -> writes in this call
-        self.call = 0
-        self.work: Work = {}
 
     def process(self, work: Sequence[Work]) -> Process:
         """The process of this part for a period of these work items."""
@@ -138,24 +102,6 @@ class Run:
         literal = repeat.count.literal
         return literal if literal is not None else evaluate(repeat.count, self.work)
 
-    # -- ends of rings -----------------------------------------------------------------------
-    def _ring(self, instance: str, port: str) -> tuple[str, str, str]:
-        channel = self.blueprint.channels[instance, port]
-        share = 0
-        if channel.kind == HANDOVER and channel.shares > 1:
-            share = self.call * (self.part.role.warps // WARPGROUP) + self.part.group
-        return ring_names(channel, share, self.cta)
-
-    def _step(self, memory: str, instance: str, origin: Origin) -> int:
-        """Moves a cursor on; returns the item it now stands on."""
-        end = (memory, (instance, origin.name))
-        cursor = self.cursors.get(end)
-        if cursor is None:
-            cursor = self.cursors[end] = Cursor()
-            self.first[end] = origin
-        cursor.next += 1
-        return cursor.next - 1
-
     def _move(self, instance: str, port: Port) -> None:
         """A hand-over, as the glue does it: take before the entry, give after it."""
         channel = self.blueprint.channels.get((instance, port.name))
@@ -177,19 +123,13 @@ class Run:
             self._add(READ, memory, item, origin=origin)
             self._add(ARRIVE, empty, item, count, origin=origin)
 
-    def _add(
-        self, kind: str, target: str = "", item: int = 0, amount: int = 1, *, origin: Origin
-    ) -> None:
-        self.actions.append(Action(kind, target, item, amount, origin=origin))
-
-    # -- operations --------------------------------------------------------------------------
     def _op(self, instance: str, role: Role, op: Op, origin: Origin) -> None:
         verb = op.verb
         if verb == "await":
             self._add(AWAIT, op.target, amount=op.count, origin=origin)
         elif verb == "fence":
-            if op.target == "async":  # the other one is about global memory
-                self._add(FENCE, origin=origin)
+            if op.target in FENCES:  # the other one is about global memory
+                self._add(FENCES[op.target], origin=origin)
         elif verb in ("sync", "arrive"):
             self._named(instance, op, origin)
         elif (instance, op.target) in self.blueprint.channels:
@@ -201,54 +141,6 @@ class Run:
             self._buffer_op(instance, role, op, origin)
         else:
             self._registers(instance, op, origin)
-
-    def _ring_op(self, instance: str, op: Op, origin: Origin) -> None:
-        memory, full, empty = self._ring(instance, op.target)
-        channel = self.blueprint.channels[instance, op.target]
-        verb = op.verb
-        if verb == "acquire":
-            item = self._step(memory, instance, origin)
-            self._add(WAIT, empty, item - self.stages[channel.name], origin=origin)
-            return
-        if verb == "wait":
-            self._add(WAIT, full, self._step(memory, instance, origin), origin=origin)
-            return
-        cursor = self.cursors.get((memory, (instance, op.target)))
-        item_now = cursor.current if cursor else None
-        if verb == "release":
-            if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
-                for cta in self._reached(channel):
-                    place = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
-                    self._add(ARRIVE, place, item_now - op.lag, self.part.warps, origin=origin)
-        elif item_now is None:
-            action = Action(verb, memory, origin=origin)
-            self.problems.append(Problem("not held", memory, action))
-        elif verb in ("commit", "expect"):
-            size = 0
-            if verb == "expect":
-                size = announced(self.blueprint, self.part, instance, op.target, self.work)
-            self.actions.append(Action(ARRIVE, full, item_now, self.part.warps, size, "", origin))
-        elif verb == "copy":
-            self._copy(instance, op, item_now, origin)
-        else:
-            kind = {"write": WRITE, "read": READ, "mma": MMA, "store": STORE}[verb]
-            self._add(kind, memory, item_now, origin=origin)
-
-    def _copy(self, instance: str, op: Op, item: int, origin: Origin) -> None:
-        """One copy, or the part of it that this CTA brings to every CTA of its group."""
-        channel = self.blueprint.channels[instance, op.target]
-        size = copied(self.blueprint, self.part, instance, op)
-        group: tuple[int, ...] = (self.cta,)
-        shared = {member.member: member for member in channel.multicast}.get(op.member)
-        if shared is not None and self.rank is not None:
-            group = shared.group(self.rank)
-            size //= len(group)
-        for cta in group:
-            memory, full, _ = ring_names(channel, 0, cta)
-            self.actions.append(Action(COPY, memory, item, 1, size, full, origin))
-
-    def _reached(self, channel: Channel) -> tuple[int, ...]:
-        return (self.cta,) if self.rank is None else channel.reach(self.rank)
 
     def _buffer_op(self, instance: str, role: Role, op: Op, origin: Origin) -> None:
         contract = self.blueprint.contracts[instance]
@@ -273,7 +165,8 @@ class Run:
     def _counts_on(self, instance: str, role: Role) -> bool:
         """Whether the role can know from call to call which stage of a buffer comes next."""
         ports = self.blueprint.contracts[instance].ports
-        return any(port.role == role.name and port.space == "ring" for port in ports)
+        rings = ("ring", "tensor_memory")
+        return any(port.role == role.name and port.space in rings for port in ports)
 
     def _registers(self, instance: str, op: Op, origin: Origin) -> None:
         port = self.blueprint.contracts[instance].port(op.target)

@@ -18,6 +18,7 @@ from pipelink_rules.check.protocol.words_counts import (
 from pipelink_rules.check.protocol.words_deadlock import deadlock, starved
 from pipelink_rules.check.protocol.words_groups import in_flight, storing
 from pipelink_rules.check.protocol.words_order import alias, recycle, stale, unfenced, unordered
+from pipelink_rules.check.protocol.words_tensor import loading, no_fence, overlapping
 from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
@@ -37,11 +38,14 @@ KINDS: dict[str, tuple[int, Tell]] = {
     "starved": (31, starved),
     "in flight": (40, in_flight),
     "storing": (41, storing),
+    "overlapping": (41, overlapping),
+    "loading": (41, loading),
     "unwritten": (42, unwritten),
     "alias": (43, alias),
     "stale": (44, stale),
     "unordered": (45, unordered),
     "unfenced": (46, unfenced),
+    "no fence": (46, no_fence),
 }
 
 

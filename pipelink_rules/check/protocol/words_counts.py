@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelink_rules.check.phrases import count, labels
 from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.model import ARRIVE, COPY
+from pipelink_rules.check.protocol.model import ARRIVALS, ARRIVE, COPY
 from pipelink_rules.check.protocol.phrases import (
     connection_of,
     end_of,
@@ -14,6 +14,7 @@ from pipelink_rules.check.protocol.phrases import (
 )
 from pipelink_rules.check.protocol.run import WARP
 from pipelink_rules.check.protocol.verify import Found
+from pipelink_rules.check.protocol.words_tensor import missing_arrival
 from pipelink_rules.check.resolved import End, Resolved, dotted
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item import member_bytes
@@ -34,14 +35,14 @@ def arrivals(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnosti
     connection = resolved.connection(channel, guilty)
     port, role = resolved.port(guilty), resolved.role_of(guilty)
     warps = resolved.home(guilty[0], port.role).warps
-    side, verb = ("full", "commit") if full else ("empty", "release")
+    side = "full" if full else "empty"
     place = item.problem.numbers[2]
     origin = next(
         (
             action.origin
             for process in item.composition.processes
             for action in process.period
-            if action.kind == ARRIVE and end_of(action) == guilty
+            if action.kind in ARRIVALS and end_of(action) == guilty
         ),
         None,
     )
@@ -54,9 +55,7 @@ def arrivals(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnosti
         run = f"{side} completes too early: data are overwritten, or read before they are there"
     helps = []
     if found == 0:
-        where = "" if full else ", after the loop and its last `await`"
-        lag = "" if full else " lag 0"
-        helps.append(f"add `{verb} {guilty[1]}{lag}` to role `{port.role}`{where}")
+        helps.append(missing_arrival(role, guilty[1], full))
     elif found % promised == 0:
         helps.append(
             f"{'commit' if full else 'release'} every item once, not {found // promised} times"
@@ -92,7 +91,7 @@ def arrivals(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnosti
 
 def _promised(resolved: Resolved, kind: str, end: End) -> int:
     port = resolved.port(end)
-    return evaluate(port.arrivals, {}) if port.space == "ring" else 4
+    return evaluate(port.arrivals, {}) if port.space in ("ring", "tensor_memory") else 4
 
 
 def _per_end(item: Found, ctas: int) -> dict[End, int]:
@@ -102,7 +101,7 @@ def _per_end(item: Found, ctas: int) -> dict[End, int]:
     made: dict[End, int] = {}
     for process in item.composition.processes:
         for action in process.period:
-            if action.kind == ARRIVE and action.target == target and action.item % items == place:
+            if action.kind in ARRIVALS and action.target == target and action.item % items == place:
                 made[end_of(action)] = made.get(end_of(action), 0) + action.amount
     return {end: found // ctas for end, found in made.items()}
 
@@ -290,7 +289,7 @@ def unwritten(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnost
             if channel
             else None,
         ),
-        at_run_time="it reads what happens to be in shared memory",
+        at_run_time="it reads what happens to be there",
         notes=notes_of(blueprint, item),
         helps=(f"write `{writer[1]}` first",),
         subject=subject_of(resolved, blueprint, problem.target, problem.first),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pipelink_rules.check.phrases import count, labels
 from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.model import AWAIT, MMA, Action
+from pipelink_rules.check.protocol.model import AWAIT, MMA, TENSOR_MMA, Action
 from pipelink_rules.check.protocol.phrases import end_of, notes_of, what_of
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.protocol.words_order import damage, pair
+from pipelink_rules.check.protocol.words_tensor import given_back
 from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
@@ -21,6 +22,8 @@ def in_flight(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnost
         return _undrained(resolved, blueprint, item, "PL0504", "mma")
     if first is None:
         return _accumulators(resolved, blueprint, item)
+    if first.kind == TENSOR_MMA:
+        return given_back(resolved, blueprint, item)
     depth, lag = _depth(item, first), _lag(first, second, item)
     helps = [f"`await mma 0` before `{first.origin.name}` is released"]
     if depth is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelink_rules.check.phrases import count, labels
 from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.model import Action
+from pipelink_rules.check.protocol.model import READS, Action
 from pipelink_rules.check.protocol.phrases import end_of, file_of, notes_of, subject_of, what_of
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.resolved import Resolved
@@ -16,6 +16,10 @@ _DOES = {
     "read": "is read",
     "mma": "is read by wgmma",
     "store": "is read by a bulk store",
+    "tensor mma": "is read by tcgen05.mma",
+    "accumulate": "is accumulated into",
+    "tensor load": "is loaded",
+    "tensor store": "is stored to",
 }
 
 
@@ -46,7 +50,7 @@ def pair(
     problem = item.problem
     first, second = problem.first, problem.second
     assert first is not None and second is not None
-    (distance,) = problem.numbers
+    distance = problem.numbers[0]
     later = _item(blueprint, problem.target, distance)
     consumer = subject_of(resolved, blueprint, problem.target, first, second)
     return Diagnostic(
@@ -96,7 +100,7 @@ def _order_help(first: Action, second: Action, distance: int) -> tuple[str, ...]
     port = first.origin.name
     if first.origin.owner == second.origin.owner:
         return (f"let the warps of `{first.origin.owner}` meet at a named barrier between the two",)
-    if distance and first.kind in ("read", "mma", "store"):
+    if distance and first.kind in READS:
         return (f"release `{port}` only after `{first.origin.text}`",)
     if distance:
         return (f"acquire `{second.origin.name}` before `{second.origin.text}`",)

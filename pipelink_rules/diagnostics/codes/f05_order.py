@@ -31,7 +31,8 @@ CODES: tuple[Code, ...] = (
         "PL0504",
         "wgmma-in-flight",
         "wgmma reads shared memory and writes registers until its group has been waited for.",
-        "PTX ISA, wgmma.wait_group: at most N of the latest groups are pending",
+        "PTX ISA, wgmma.wait_group: at most N of the latest groups are pending; tcgen05.commit: "
+        "arrives when the mma before it are over",
         "check",
     ),
     Code(
@@ -55,6 +56,14 @@ CODES: tuple[Code, ...] = (
         "scratch-not-cleared",
         "Scratch memory holds what an earlier launch left, unless somebody writes or clears it.",
         "contract language: `init: none` promises nothing of what scratch memory holds",
+        "check",
+    ),
+    Code(
+        "PL0509",
+        "tensor-memory-order",
+        "Operations on tensor memory are asynchronous: no barrier orders them alone.",
+        "PTX ISA, tcgen05 memory consistency model: tcgen05.commit, tcgen05.wait and "
+        "tcgen05.fence::before_thread_sync, ::after_thread_sync",
         "check",
     ),
     Code(

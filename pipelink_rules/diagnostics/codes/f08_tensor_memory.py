@@ -12,4 +12,18 @@ CODES: tuple[Code, ...] = (
         "PTX ISA, tcgen05.alloc: 32, 64, 128, 256 or 512 columns; it blocks until they are free",
         "place",
     ),
+    Code(
+        "PL0810",
+        "no-tensor-memory",
+        "Tensor memory exists on some targets only.",
+        "PTX ISA, tensor memory: sm_100a and its family; 128 lanes x 512 columns per SM",
+        "check",
+    ),
+    Code(
+        "PL0811",
+        "tensor-memory-not-generated",
+        "A megakernel with tensor memory is checked and placed, but not linked in this version.",
+        "PipeLink: the glue has no code for tensor memory yet",
+        "link",
+    ),
 )

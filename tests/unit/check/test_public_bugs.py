@@ -35,7 +35,7 @@ def linked(base: str, edits: dict[str, Any]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             program = stage().program_of(Path(folder), {"base": base, "edits": edits})
-            found = check(program, TARGETS["sm_90a"])
+            found = check(program, TARGETS[program.target])
             if found:
                 return [item.code for item in found]
             place(problem_of(program))

@@ -1,0 +1,108 @@
+"""Who may touch tensor memory, and on which targets?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.phrases import count, labels
+from pipelink_rules.check.registry import Rule
+from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.contract import Op, Role
+from pipelink_rules.model.target import TARGETS
+
+QUADRANTS = 4  # warp w of a warpgroup reaches lanes 32 * w to 32 * w + 31
+
+
+def there_is_some(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0810: the target has tensor memory."""
+    if resolved.target.tmem_columns:
+        return
+    have = [target.name for target in TARGETS.values() if target.tmem_columns]
+    for instance in resolved.program.instances:
+        contract = instance.variant.contract
+        for port in contract.ports:
+            if port.space != "tensor_memory":
+                continue
+            yield Diagnostic(
+                "PL0810",
+                f"port `{instance.name}.{port.name}` is in tensor memory, which "
+                f"{resolved.target.name} does not have",
+                labels(
+                    (port.where("space"), "in tensor memory"),
+                    (resolved.program.spec.where("archs", resolved.target.name), "for this target"),
+                ),
+                expected=f"a target with tensor memory: {', '.join(have)}",
+                found=resolved.target.name,
+                helps=(
+                    f"remove {resolved.target.name} from `archs`, or take a component that keeps "
+                    "its accumulators in registers",
+                ),
+                subject=f"{instance.name}.{port.name}",
+            )
+
+
+def lanes_are_reached(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0702: what moves data through registers runs on whole warpgroups."""
+    for instance, role, op in _tensor_ops(resolved, ("read", "write")):
+        warps = resolved.home(instance, role.name).warps
+        if warps % QUADRANTS == 0:
+            continue
+        left = ", ".join(
+            f"{32 * place} to {32 * place + 31}"
+            for place in range(QUADRANTS)
+            if place >= warps % QUADRANTS
+        )
+        yield Diagnostic(
+            "PL0702",
+            f"role `{instance}.{role.name}` reaches tensor memory with {count(warps, 'warp')}",
+            labels(
+                (role.where("warps"), count(warps, "warp")),
+                (op.span, "each warp reaches 32 lanes: those of its place in the warpgroup"),
+            ),
+            expected="whole warpgroups: a multiple of 4 warps",
+            found=count(warps, "warp"),
+            at_run_time=f"nobody reaches lanes {left} of some columns: rows are left out",
+            helps=(f"give it {-(-warps // QUADRANTS) * QUADRANTS} warps",),
+            subject=f"{instance}.{role.name}",
+        )
+
+
+def one_thread_issues(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0707: one thread issues tcgen05.mma, so its role is one warp."""
+    for instance, role, op in _tensor_ops(resolved, ("mma",)):
+        warps = resolved.home(instance, role.name).warps
+        if warps == 1:
+            continue
+        yield Diagnostic(
+            "PL0707",
+            f"role `{instance}.{role.name}` issues tcgen05.mma from {count(warps, 'warp')}",
+            labels(
+                (role.where("warps"), count(warps, "warp")),
+                (op.span, "issued by one thread of every warp"),
+            ),
+            expected="1 warp, of which one thread issues for the whole CTA",
+            found=count(warps, "warp"),
+            at_run_time=f"every product is added {warps} times",
+            helps=("set `warps: 1`",),
+            subject=f"{instance}.{role.name}",
+        )
+
+
+def _tensor_ops(resolved: Resolved, verbs: tuple[str, ...]) -> Iterator[tuple[str, Role, Op]]:
+    """(instance, role, operation): the first one of each role that is about tensor memory."""
+    for instance in resolved.program.instances:
+        contract = instance.variant.contract
+        tensor = {port.name for port in contract.ports if port.space == "tensor_memory"}
+        for role in contract.roles:
+            for op in operations(role.body):
+                if op.verb in verbs and (op.source if op.verb == "mma" else op.target) in tensor:
+                    yield instance.name, role, op
+                    break
+
+
+RULES = (
+    Rule(("PL0810",), there_is_some),
+    Rule(("PL0702",), lanes_are_reached),
+    Rule(("PL0707",), one_thread_issues),
+)
