@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import unit.check.machine_actions  # noqa: F401  fills the table
+import unit.check.machine_actions  # fills the table
+import unit.check.machine_tensor  # noqa: F401  likewise
 from unit.check.machine import Bad, Machine
 
 from pipelink_rules.check.protocol.model import Composition

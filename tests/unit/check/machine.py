@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from pipelink_rules.check.protocol.model import (
-    COPY,
+    ASYNC_PROXY,
     FENCE,
-    MMA,
     READ,
-    STORE,
     TOUCH,
     WRITE,
+    WRITES,
     Action,
     Composition,
 )
@@ -117,9 +116,9 @@ class Machine:
         generic = set()
         for process in composition.processes:
             for action in process.period:
-                if action.kind in (COPY, WRITE):
+                if action.kind in WRITES:
                     self.parts[action.target, action.item] += 1
-                if action.kind in (COPY, MMA, STORE):
+                if action.kind in ASYNC_PROXY:
                     self.asynchronous.add(action.target)
                 elif action.kind in (READ, WRITE):
                     generic.add(action.target)
