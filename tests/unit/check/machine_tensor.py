@@ -129,9 +129,9 @@ def _issue(machine: Machine, index: int, position: int, action: Action) -> Calla
     def make() -> Transition:
         own = 0
         for other in _accesses(machine, index):
-            if other.place == access.place and other.position < position:
-                if other.kind != ACCUMULATE and other.kind != access.kind:
-                    own |= _own(machine, other)
+            earlier = other.place == access.place and other.position < position
+            if earlier and other.kind not in (ACCUMULATE, access.kind):
+                own |= _own(machine, other)
         one = machine.one(index, position)
 
         def transition(state: int) -> int:
@@ -179,9 +179,7 @@ def _before(
         access
         for access in _accesses(machine, index)
         if access.kind != ACCUMULATE
-        and any(
-            period[at][:2] == (AWAIT, access.kind) for at in range(access.position, position)
-        )
+        and any(period[at][:2] == (AWAIT, access.kind) for at in range(access.position, position))
     ]
 
     def make() -> Transition:
