@@ -160,7 +160,8 @@ def mutated_value(data: Any, chance: random.Random, leaves: list[Any] | None = N
             case _ if isinstance(node[key], int):
                 node[key] += chance.choice([-1, 1, 2, 1000])
             case _ if isinstance(node[key], str):
-                node[key] = mutated_text(node[key].encode(), chance).decode("utf-8", "replace")
+                text = node[key].encode("utf-8", "surrogatepass")
+                node[key] = mutated_text(text, chance).decode("utf-8", "replace")
             case _:
                 node[key] = [node[key]] * chance.choice([1, 2])
     return root[""]
