@@ -19,12 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the map; without an audit (nothing was linked) the placement alone."""
+    from pipelink_rules.place.problem import problem_of
+    from pipelink_rules.place.verify import demand
     from pipelink_rules.report.map import placement_text, render_map
 
     file = megakernel_in(arguments.folder, ".program.json")
     stem, folder = stem_of(file, ".program.json"), file.parent
     program = read_json(file, Program)
-    placement = read_json(folder / f"{stem}.placement.json", Placement)
+    placed = folder / f"{stem}.placement.json"
+    placement = read_json(placed, Placement)
+    demand(problem_of(program), placement, str(placed))
     audit = folder / f"{stem}.audit.json"
     if audit.is_file():
         sys.stdout.write(render_map(program, placement, read_json(audit, Audit)))

@@ -75,23 +75,38 @@ def place_program(
     The stage counts that were chosen are checked once more: the check before the placement had to
     judge all that could be chosen by samples.
     """
-    from pipelink_rules.check.check import check_stages
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import problem_of
 
     before = read_json(previous, Placement) if previous else None
     collected = read_json(program, Program)
     placement: Placement = place(problem_of(collected), before)
-    found = check_stages(collected, TARGETS[collected.target], dict(placement.stages))
-    found = force(found, collected.spec)
-    if any(item.severity == "error" for item in found):
-        raise PipelinkError(found)
+    _live(collected, placement)
     write_json(out, placement)
     return placement
 
 
 def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> None:
-    """`<name>.glue.cu`."""
-    from pipelink_rules.glue.emit import emit_glue
+    """`<name>.glue.cu`.
 
-    write_text(out, emit_glue(read_json(program, Program), read_json(placement, Placement)))
+    The placement is a file that may have been edited or belong to another program: it is verified
+    once more, without the solver, and its stage counts are checked.
+    """
+    from pipelink_rules.glue.emit import emit_glue
+    from pipelink_rules.place.problem import problem_of
+    from pipelink_rules.place.verify import demand
+
+    collected, placed = read_json(program, Program), read_json(placement, Placement)
+    demand(problem_of(collected), placed, str(placement))
+    _live(collected, placed)
+    write_text(out, emit_glue(collected, placed))
+
+
+def _live(program: Program, placement: Placement) -> None:
+    """Raises PipelinkError where the stage counts of a placement can hang or race."""
+    from pipelink_rules.check.check import check_stages
+
+    found = check_stages(program, TARGETS[program.target], dict(placement.stages))
+    found = force(found, program.spec)
+    if any(item.severity == "error" for item in found):
+        raise PipelinkError(found)
