@@ -70,7 +70,7 @@ def explore(composition: Composition, limit: int = 200_000, atomic: bool = True)
 
 
 def replay(composition: Composition, schedule: Iterable[Step]) -> str:
-    """The verdict over one interleaving: OK where it can go on, LIMIT where a step cannot be done."""
+    """The verdict over one interleaving: OK where it goes on, LIMIT where a step cannot be done."""
     machine = Machine(composition)
     bits = {source: bit for bit, source in machine.sources.items()}
     state = machine.start

@@ -183,11 +183,11 @@ def test_our_own_mistakes_have_a_code(
 def test_a_file_that_contradicts_itself_is_a_finding_about_it(
     built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = built / "sample.placement.json"
-    file.write_text(file.read_text().replace('"load.ab"', '"load.xy"'))
+    file = built / "sample.program.json"
+    file.write_text(file.read_text().replace('"name": "load"', '"name": "lord"'))
     assert main(["map", str(built)]) in (1, 3)
     text = capsys.readouterr().err
-    assert "PL0011" in text and "contradicts itself" in text and "`load.ab`" in text
+    assert "PL0011" in text and "contradicts itself" in text and "`load`" in text
     monkeypatch.setenv("PIPELINK_TRACEBACK", "1")
     with pytest.raises(KeyError):
         main(["map", str(built)])
