@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from pipelink_rules.compile.instructions import scan_function
-from pipelink_rules.compile.ptx import Function, Module
+from pipelink_rules.compile.ptx import Function, Module, Variable
 from pipelink_rules.compile.sources import Sources, finding
 from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
@@ -97,7 +97,7 @@ def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[D
                 found=item.text.replace(item.name, name)[:120],
                 helps=("declare a buffer in the contract and take it from the relocations",),
             )
-        elif item.linkage != "extern" and _is_state(item.name, item.text, item.space, module):
+        elif item.linkage != "extern" and _is_state(item, module):
             yield finding(
                 "PL0911",
                 f"`{name}` is global state of the object",
@@ -110,14 +110,20 @@ def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[D
             )
 
 
-def _is_state(name: str, text: str, space: str, module: Module) -> bool:
-    if space == "const":
-        return "=" not in text
-    if space != "global":
+def _is_state(variable: Variable, module: Module) -> bool:
+    if variable.space == "const":
+        return "=" not in variable.text
+    if variable.space != "global":
         return False
-    if ".visible" in text or "=" not in text:
+    if not variable.linkage and not any(_names(item, variable.name) for item in module.functions):
+        return False  # nobody can reach it: what headers define and the component does not use
+    if variable.linkage == "visible" or "=" not in variable.text:
         return True
-    return any(_writes(function, name) for function in module.functions)
+    return any(_writes(function, variable.name) for function in module.functions)
+
+
+def _names(function: Function, name: str) -> bool:
+    return re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", function.body) is not None
 
 
 def _writes(function: Function, name: str) -> bool:

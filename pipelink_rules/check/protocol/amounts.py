@@ -1,4 +1,8 @@
-"""How many bytes does an item of a ring announce, and how many does a copy bring?"""
+"""How often does an operation of a part arrive, and how many bytes does it announce or bring?
+
+The runtime elects one lane of every warp.  Behind a raw port one lane may act for all: what the
+contract says of an item is what all threads of the role do together.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,22 @@ from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.model import UNKNOWN
 from pipelink_rules.check.protocol.parts import Part
 from pipelink_rules.contract.expression import evaluate
-from pipelink_rules.model.contract import DTYPES, Op
+from pipelink_rules.model.contract import DTYPES, Op, Port
+
+
+def arrivals(blueprint: Blueprint, part: Part, instance: str, name: str) -> int:
+    """Arrivals of a part by one operation on a ring; the first part's where they cannot be shared.
+
+    What the other parts did before is ordered then by what they have in common, or it is a race.
+    """
+    port = blueprint.contracts[instance].port(name)
+    if not port.raw:
+        return part.warps
+    total = evaluate(port.arrivals, {})
+    mine, rest = divmod(total * part.warps, part.role.warps)
+    if rest == 0:
+        return mine
+    return total if _is_first(part) else 0
 
 
 def announced(
@@ -21,7 +40,7 @@ def announced(
         return 0
     literal = port.tx_bytes.literal
     size = literal if literal is not None else evaluate(port.tx_bytes, work)
-    return size * part.warps
+    return size * _times(part, port)
 
 
 def copied(blueprint: Blueprint, part: Part, instance: str, op: Op) -> int:
@@ -33,4 +52,18 @@ def copied(blueprint: Blueprint, part: Part, instance: str, op: Op) -> int:
     if source.tile is None:
         return UNKNOWN
     box = math.prod(evaluate(extent, {}) for extent in source.tile.box)
-    return box * DTYPES[source.members[0].dtype][0] * part.warps
+    return box * DTYPES[source.members[0].dtype][0] * _times(part, ring)
+
+
+def _times(part: Part, port: Port) -> int:
+    """How often a part announces or copies an item."""
+    return int(_is_first(part)) if port.raw else part.warps
+
+
+def acts(blueprint: Blueprint, part: Part, instance: str, name: str) -> bool:
+    """Whether a part copies: behind a raw port one of several acts for all."""
+    return not blueprint.contracts[instance].port(name).raw or _is_first(part)
+
+
+def _is_first(part: Part) -> bool:
+    return (part.group, part.twin) == (0, 0)

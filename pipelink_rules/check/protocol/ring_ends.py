@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipelink_rules.check.protocol.amounts import announced, copied
+from pipelink_rules.check.protocol.amounts import acts, announced, arrivals, copied
 from pipelink_rules.check.protocol.blueprint import Blueprint, ring_names
 from pipelink_rules.check.protocol.cursor import Cursor
 from pipelink_rules.check.protocol.model import (
@@ -97,11 +97,13 @@ class RingEnds:
             return
         cursor = self.cursors.get((memory, (instance, op.target)))
         item_now = cursor.current if cursor else None
+        count = arrivals(self.blueprint, self.part, instance, op.target)
         if verb == "release":
             if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
                 for cta in self._reached(channel):
                     place = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
-                    self._add(ARRIVE, place, item_now - op.lag, self.part.warps, origin=origin)
+                    if count:
+                        self._add(ARRIVE, place, item_now - op.lag, count, origin=origin)
         elif item_now is None:
             action = Action(verb, memory, origin=origin)
             self.problems.append(Problem("not held", memory, action))
@@ -114,7 +116,8 @@ class RingEnds:
             size = 0
             if verb == "expect":
                 size = announced(self.blueprint, self.part, instance, op.target, self.work)
-            self.actions.append(Action(ARRIVE, full, item_now, self.part.warps, size, "", origin))
+            if count:
+                self.actions.append(Action(ARRIVE, full, item_now, count, size, "", origin))
         elif verb == "copy":
             self._copy(instance, op, item_now, origin)
         else:
@@ -135,6 +138,8 @@ class RingEnds:
 
     def _copy(self, instance: str, op: Op, item: int, origin: Origin) -> None:
         """One copy, or the part of it that this CTA brings to every CTA of its group."""
+        if not acts(self.blueprint, self.part, instance, op.target):
+            return
         channel = self.blueprint.channels[instance, op.target]
         size = copied(self.blueprint, self.part, instance, op)
         group: tuple[int, ...] = (self.cta,)

@@ -74,7 +74,7 @@ def arrivals(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnosti
             (
                 origin.span if origin else role.where("body"),
                 f"{count(found, 'arrival')} on {side} for {which}"
-                + (f": one per warp, {count(warps, 'warp')}" if origin else ""),
+                + (f": one per warp, {count(warps, 'warp')}" if origin and not port.raw else ""),
             ),
             (connection.span, ""),
         ),

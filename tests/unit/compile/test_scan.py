@@ -99,7 +99,9 @@ def test_allowed(body: str) -> None:
 @pytest.mark.parametrize(
     ("before", "body", "state"),
     [
-        (".global .align 4 .u32 counter;", "", True),
+        (".global .align 4 .u32 counter;", "\tld.global.u32 %r1, [counter];", True),
+        (".global .align 1 .b8 _ZN4cuda3std5beginE[1];", "", False),  # of a header, never used
+        (".global .align 4 .u32 counter;", "\tmov.u64 %rd1, counter1;", False),
         (".visible .global .align 4 .u32 counter = 1;", "", True),
         (".visible .const .align 4 .b8 table[16];", "", True),
         (
