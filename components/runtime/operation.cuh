@@ -22,6 +22,8 @@ enum Operation : uint32_t {
   kStoreBulk = 10,
   kStoreWait = 11,
   kFence = 12,
+  kSignal = 13,
+  kUntil = 14,
 };
 
 /// True in one lane of the converged warp; the same lane every time (PTX ISA, elect.sync).

@@ -1,5 +1,5 @@
 // The operations every build of the device runtime shares.  The builds differ in how they wait and
-// in what they note: they define `wait_parity`, `wait_named` and `Step` before including this file.
+// in what they note: they define `wait_parity`, `wait_named`, `wait_counter` and `Step` first.
 // A Step lives as long as its operation: Step(operation, site, stage, value).
 #pragma once
 
@@ -30,6 +30,7 @@ __device__ __forceinline__ void arrive_warp(uint32_t barrier) {
 
 extern "C" {
 
+using pipelink::Counters;
 using pipelink::Cursor;
 using pipelink::NamedBarrier;
 using pipelink::Ring;
@@ -146,6 +147,45 @@ __device__ void pl_store_wait(uint32_t pending) {
 __device__ void pl_fence_async() {
   const Step step(Operation::kFence, 0, 0, 0);
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ void pl_store_complete(uint32_t pending) {
+  const Step step(Operation::kStoreWait, 0, 0, pending);
+  if (pipelink::runtime::elect()) {
+    switch (pending) {
+      case 0: asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); break;
+      case 1: asm volatile("cp.async.bulk.wait_group 1;" ::: "memory"); break;
+      case 2: asm volatile("cp.async.bulk.wait_group 2;" ::: "memory"); break;
+      case 3: asm volatile("cp.async.bulk.wait_group 3;" ::: "memory"); break;
+      case 4: asm volatile("cp.async.bulk.wait_group 4;" ::: "memory"); break;
+      case 5: asm volatile("cp.async.bulk.wait_group 5;" ::: "memory"); break;
+      case 6: asm volatile("cp.async.bulk.wait_group 6;" ::: "memory"); break;
+      default: asm volatile("cp.async.bulk.wait_group 7;" ::: "memory"); break;
+    }
+  }
+  __syncwarp();
+}
+
+__device__ void pl_fence_global() {
+  const Step step(Operation::kFence, 0, 0, 1);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+
+__device__ void pl_counter_signal(const Counters& counters, uint32_t index) {
+  const Step step(Operation::kSignal, counters.site, index & 0xff, index);
+  __syncwarp();
+  if (pipelink::runtime::elect()) {
+    pipelink::runtime::arrive_counter(counters.values + index, counters.scope);
+  }
+  __syncwarp();
+}
+
+__device__ void pl_counter_until(const Counters& counters, uint32_t index, uint32_t signals) {
+  const Step step(Operation::kUntil, counters.site, index & 0xff, signals * counters.arrivals);
+  if (signals != 0 && pipelink::runtime::elect()) {
+    pipelink::runtime::wait_counter(counters, index, signals * counters.arrivals);
+  }
+  __syncwarp();
 }
 
 __device__ void pl_barrier_sync(const NamedBarrier& barrier) {

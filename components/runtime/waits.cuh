@@ -1,7 +1,7 @@
 // How the release build waits, and those instrumented builds that do not watch over waits.
 #pragma once
 
-#include "operation.cuh"
+#include "counters.cuh"
 
 namespace pipelink {
 namespace runtime {
@@ -19,6 +19,12 @@ __device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, c
 __device__ __forceinline__ void wait_named(const NamedBarrier& barrier) {
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier.id), "r"(barrier.threads)
                : "memory");
+}
+
+__device__ __forceinline__ void wait_counter(const Counters& counters, uint32_t index,
+                                             uint32_t arrivals) {
+  while (read_counter(counters.values + index, counters.scope) < arrivals) {
+  }
 }
 
 }  // namespace runtime

@@ -2,7 +2,7 @@
 // report in host memory, and traps.
 #pragma once
 
-#include "operation.cuh"
+#include "counters.cuh"
 
 extern "C" {
 /// Host-mapped report of 16 words, set by the launcher before the launch; 0 = report nothing.
@@ -16,7 +16,8 @@ namespace runtime {
 
 constexpr uint32_t kMagic = 0x504c5744;  // "PLWD": the report is complete
 
-/// Layout: magic, site, operation, stage, phase, block, thread, mbarrier low, high, kilocycles.
+/// Layout: magic, site, operation, stage, phase, block, thread, mbarrier low, high, kilocycles; of
+/// a counter: its index as the stage, what was waited for as the phase, its value as the mbarrier.
 __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, uint32_t stage,
                                              uint32_t phase, uint64_t state, uint64_t waited) {
   volatile uint32_t* report = reinterpret_cast<volatile uint32_t*>(pl_watchdog_report);
@@ -72,6 +73,18 @@ __device__ __forceinline__ void wait_named(const NamedBarrier& barrier) {
   // A hardware barrier cannot be polled: its hang shows at the mbarriers that depend on it.
   asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(barrier.id), "r"(barrier.threads)
                : "memory");
+}
+
+__device__ __forceinline__ void wait_counter(const Counters& counters, uint32_t index,
+                                             uint32_t arrivals) {
+  const long long start = clock64();
+  uint32_t value;
+  while ((value = read_counter(counters.values + index, counters.scope)) < arrivals) {
+    const unsigned long long waited = clock64() - start;
+    if (waited > pl_watchdog_limit) {
+      report_and_trap(counters.site, 4, index, arrivals, value, waited);
+    }
+  }
 }
 
 }  // namespace runtime

@@ -13,7 +13,7 @@ from pipelink_rules.collect.findings import Findings
 from pipelink_rules.collect.order import data_order
 from pipelink_rules.collect.values import number
 from pipelink_rules.model.contract import Contract, Port, Role
-from pipelink_rules.model.program import COUNTER, FUSED, SCRATCH, Connection
+from pipelink_rules.model.program import ACROSS_ITEMS, FUSED, Connection
 
 Member = tuple[str, str]  # (instance, role)
 
@@ -59,7 +59,7 @@ class Roles:
         return [
             self.ends(connection)
             for connection in self.connections
-            if connection.transfer not in (SCRATCH, COUNTER)
+            if connection.transfer not in ACROSS_ITEMS
         ]
 
     def ports(self, member: Member) -> list[Port]:

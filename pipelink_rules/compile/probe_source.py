@@ -119,6 +119,8 @@ def _parameters(contract: Contract, role: Role) -> list[str]:
             found.append(f"const __grid_constant__ pipelink::TensorMap {port.name}")
         elif port.space == "global":
             found.append(f"{DTYPES[port.members[0].dtype][1]}* {port.name}")
+        elif port.space == "counter":
+            found.append(f"uint32_t* {port.name}")
     return found + [f"int32_t pl_symbol_{symbol.name}" for symbol in contract.symbols]
 
 
@@ -131,6 +133,9 @@ def _port_values(contract: Contract, role: Role) -> list[str]:
             value = "{0, 0}"
         elif port.space == "global" and port.tile is not None:
             value = f"&{port.name}"
+        elif port.space == "counter":
+            scope = f"pipelink::k{port.scope.capitalize()}Scope"
+            value = f"pipelink::counters_of({port.name}, {evaluate(port.arrivals, {})}, {scope}, 1)"
         else:
             value = port.name
         found.append(f".{port.name} = {value}")

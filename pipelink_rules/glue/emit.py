@@ -122,7 +122,7 @@ def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
 def _parameter(parameter: KernelParameter, name: str) -> str:
     if parameter.kind == "tensor_map":
         return f"const __grid_constant__ pipelink::TensorMap {name}"
-    if parameter.kind == "pointer":
+    if parameter.kind in ("pointer", "scratch", "counters"):
         return f"{DTYPES[parameter.dtype][1]}* {name}"
     return f"{_TYPES[parameter.kind]} {name}"
 

@@ -25,9 +25,11 @@ def stem(program: Program, instance: str, role: str) -> str:
 def parameter_names(parameters: tuple[KernelParameter, ...]) -> tuple[str, ...]:
     """C++ names of the entry's parameters: unique, and never those of a local variable."""
     suffix = {"tensor_map": "map", "pointer": "data", "i32": "extent"}
+    suffix |= {"scratch": "scratch", "counters": "counters"}
     found: list[str] = []
     for parameter in parameters:
-        name = f"{parameter.name}_{suffix.get(parameter.kind, 'value')}"
+        stem = parameter.name.replace(".", "_")
+        name = f"{stem}_{suffix.get(parameter.kind, 'value')}"
         while name in found:
             name += "_2"
         found.append(name)

@@ -5,6 +5,7 @@ The order is written here once; the glue prints it and the manifest carries it t
 
 from __future__ import annotations
 
+from pipelink_rules.glue.workspace import workspace_parameters
 from pipelink_rules.model.contract import Port
 from pipelink_rules.model.image import KernelParameter
 from pipelink_rules.model.program import Program
@@ -15,7 +16,7 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
 
     For each tensor keyword in declaration order: one tensor map per distinct (box, swizzle) of
     its ports with a `tile`, in port order, then one pointer where any port has no `tile`.  Then
-    the scalars in declaration order, then the symbols (i32, sorted by name).
+    the scalars in declaration order, then the workspace, then the symbols (i32, sorted by name).
     """
     found: list[KernelParameter] = []
     for keyword, places in program.tensors:
@@ -24,6 +25,7 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
         kind = _port(program, places[0]).type
         names = tuple(".".join(place) for place in places)
         found.append(KernelParameter(kind, keyword, kind, port=names[0], ports=names))
+    found += workspace_parameters(program)
     found += [KernelParameter("i32", symbol, "i32") for symbol in sorted(program.symbols)]
     return tuple(found)
 

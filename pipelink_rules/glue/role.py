@@ -7,6 +7,7 @@ from pipelink_rules.contract.header import fragment_floats, role_types
 from pipelink_rules.glue.names import constant, parameter_names, stem
 from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
 from pipelink_rules.glue.sites import site_numbers
+from pipelink_rules.glue.workspace import counters_behind
 from pipelink_rules.glue.writer import CudaWriter
 from pipelink_rules.model.contract import Op, Port, Repeat, Role
 from pipelink_rules.model.placement import Placement
@@ -132,6 +133,11 @@ class _RoleWriter:
         if port.space == "registers":
             return "_".join(self._storage(instance, port))
         value = self.parameter[instance, port.name]
+        if port.space == "counter":
+            arrivals = evaluate(counters_behind(self.program, (instance, port.name)).arrivals, {})
+            site = self._site(instance, port.role, port.name)
+            scope = f"pipelink::k{port.scope.capitalize()}Scope"
+            return f"pipelink::counters_of({value}, {arrivals}, {scope}, {site})"
         if port.space == "global" and port.tile is not None:
             return f"&{value}"
         return value
@@ -240,9 +246,9 @@ class _RoleWriter:
 
 def _runtime_call(op: Op, variable: str) -> str:
     if op.verb == "await" and op.target == "store":
-        return f"pl_store_wait({op.count});"
+        return f"pl_store_{'complete' if op.full else 'wait'}({op.count});"
     if op.verb == "fence":
-        return "pl_fence_async();"
+        return f"pl_fence_{op.target}();"
     if op.verb in ("sync", "arrive"):
         return f"pl_barrier_{op.verb}({variable}_at.{op.target});"
     raise AssertionError(f"the contract loader refuses {op.verb!r} outside the body")

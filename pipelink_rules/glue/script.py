@@ -81,6 +81,8 @@ class _Writer:
                 site = self.sites[instance, role, op.target]
                 count = next(b.count for b in contract.named_barriers if b.name == op.target)
                 yield ScriptOp(op.verb, site, count.text, text=text)
+            elif op.verb in ("signal", "until"):
+                yield ScriptOp(op.verb, self.sites[instance, role, op.target], text=text)
             elif op.verb == "await" and op.target == "store":
                 yield ScriptOp("store wait", value=str(op.count), text=text)
             elif op.verb in ("store", "fence"):
@@ -123,6 +125,8 @@ def _words(op: Op) -> str:
         words += ["lag", str(op.lag)]
     elif op.verb == "await":
         words.append(str(op.count))
+    elif op.verb in ("signal", "until"):
+        words = [op.verb, f"{op.target}{op.piece}", *([str(op.threshold)] if op.threshold else [])]
     return " ".join(words)
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pipelink_rules.model.image import Site
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.model.program import Program
+from pipelink_rules.model.program import COUNTER, Program
 
 
 def watchdog_sites(program: Program, placement: Placement | None = None) -> tuple[Site, ...]:
-    """Every end of a channel and every named barrier of a role, numbered from 1.
+    """Every end of a channel or of counters and every named barrier of a role, numbered from 1.
 
     Instances by name, their ports in contract order, then their named barriers per role.  Without
     a placement the stages are left 0 (numbers do not depend on it).
@@ -19,6 +19,12 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
     stages = dict(placement.stages) if placement else {}
     ends = program.channel_ends()
     found: list[Site] = []
+    counters = {
+        end: ".".join(item.producer)
+        for item in program.connections
+        if item.transfer == COUNTER
+        for end in (item.producer, item.consumer)
+    }
     for instance in sorted(program.instances, key=lambda item: item.name):
         contract = instance.variant.contract
         for port in contract.ports:
@@ -36,6 +42,9 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
                         channel.empty_arrivals,
                     )
                 )
+            elif (instance.name, port.name) in counters:
+                name = counters[instance.name, port.name]
+                found.append(Site(len(found) + 1, instance.name, port.role, port.name, name))
         for barrier in contract.named_barriers:
             threads = barrier.count.literal or 0
             for role in barrier.roles:

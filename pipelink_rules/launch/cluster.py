@@ -1,22 +1,59 @@
-"""How is a grid of clusters launched?  With a CUlaunchConfig instead of plain numbers."""
+"""How are grids launched that plain numbers do not describe?  Clusters, and CTAs that wait."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.failure import refuse
+from pipelink_rules.launch.image import Loaded
 from pipelink_rules.model.image import Manifest
 
 
 def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
-    """The CUlaunchConfig of one launch: grid, block, shared memory, stream, cluster."""
+    """The CUlaunchConfig of one launch: grid, block, shared memory, stream, attributes."""
     config = api.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid, 1, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = manifest.threads, 1, 1
     config.sharedMemBytes = manifest.shared_bytes
     config.hStream = stream
-    attribute = api.CUlaunchAttribute()
-    attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-    size = attribute.value.clusterDim
-    size.x, size.y, size.z = manifest.cluster
-    config.attrs, config.numAttrs = [attribute], 1
+    attributes = []
+    if manifest.cluster != (1, 1, 1):
+        attribute = api.CUlaunchAttribute()
+        attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        size = attribute.value.clusterDim
+        size.x, size.y, size.z = manifest.cluster
+        attributes.append(attribute)
+    if manifest.coresident:
+        attribute = api.CUlaunchAttribute()
+        attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        attributes.append(attribute)
+    config.attrs, config.numAttrs = attributes, len(attributes)
     return config
+
+
+def resident_grid(manifest: Manifest, loaded: Loaded, grid: int, driver: Driver) -> int:
+    """The grid, no larger than the device holds at once; PL1420 where it holds none."""
+    per_sm = int(
+        driver.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            loaded.function,
+            manifest.threads,
+            manifest.shared_bytes,
+        )
+    )
+    size = math.prod(manifest.cluster)
+    resident = per_sm * loaded.device.sms // size * size
+    if resident:
+        return min(grid, resident)
+    raise refuse(
+        "PL1420",
+        manifest.name,
+        f"{manifest.name} waits for its own CTAs, and {loaded.device.name} can hold none",
+        expected=f"room for {size} CTAs of {manifest.threads} threads and "
+        f"{manifest.shared_bytes} bytes of shared memory",
+        found=f"{per_sm} a multiprocessor",
+        helps=("link for fewer threads or less shared memory",),
+    )

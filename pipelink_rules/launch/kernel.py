@@ -15,7 +15,7 @@ from pipelink_rules.launch.arguments import (
 )
 from pipelink_rules.launch.arrays import View, key_of, reader_for
 from pipelink_rules.launch.bound import Bound
-from pipelink_rules.launch.cluster import launch_config
+from pipelink_rules.launch.cluster import launch_config, resident_grid
 from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
@@ -23,8 +23,9 @@ from pipelink_rules.launch.image import Image, Loaded, loaded_for
 from pipelink_rules.launch.instrumented import Instrumented
 from pipelink_rules.launch.outputs import Allocator, allocator_for, output_shapes
 from pipelink_rules.launch.packing import Packed, pack
-from pipelink_rules.launch.signature import argument_order, docstring_of, signature_of
+from pipelink_rules.launch.signature import argument_order, by_name, docstring_of, signature_of
 from pipelink_rules.launch.streams import current_stream, stream_handle
+from pipelink_rules.launch.workspace import Clear, Workspaces, capture_of
 from pipelink_rules.model.image import Manifest
 
 CACHED_CALLS = 256  # distinct argument sets whose packed parameters are kept, per kernel
@@ -37,8 +38,9 @@ class _Call:
     function: Any
     grid: int
     packed: Packed
-    configs: dict[int, Any]  # stream -> CUlaunchConfig, with a cluster only
+    configs: dict[int, Any]  # stream -> CUlaunchConfig, where plain numbers do not do
     symbols: Mapping[str, int]
+    clear: Clear | None = None  # what has to be zero when it begins
 
 
 class Kernel(Instrumented):
@@ -78,7 +80,9 @@ class Kernel(Instrumented):
         self._launch: Any = None  # cuLaunchKernel
         self._size = (manifest.threads, manifest.shared_bytes)
         x, y, z = manifest.cluster
-        self._clustered = x * y * z > 1
+        self._owns = bool(manifest.workspace)
+        self._configured = x * y * z > 1 or self._owns or manifest.coresident
+        self._workspaces: Workspaces | None = None
 
     def __repr__(self) -> str:
         return f"<pipelink kernel {self.manifest.name} for {self.manifest.target}>"
@@ -89,10 +93,10 @@ class Kernel(Instrumented):
 
     def __call__(self, *positional: Any, stream: Any = None, **named: Any) -> Any:
         if positional:
-            named = self._by_name(positional, named)
+            named = by_name(self.manifest, self._order, positional, named)
         call, named, handle = self._find(named, stream)
-        if self._clustered:
-            result = self._launch_cluster(call, handle)
+        if self._configured:
+            result = self._launch_configured(call, handle)
         else:
             function, grid, address = call.function, call.grid, call.packed.address
             threads, shared = self._size
@@ -107,12 +111,12 @@ class Kernel(Instrumented):
     def bind(self, *positional: Any, stream: Any = None, **named: Any) -> Bound:
         """Checks and packs a call once; the result launches it without looking again."""
         if positional:
-            named = self._by_name(positional, named)
+            named = by_name(self.manifest, self._order, positional, named)
         call, named, handle = self._find(named, stream)
 
         def launch(keep: Any = named) -> Any:
-            if self._clustered:
-                return self._launch_cluster(call, handle)
+            if self._configured:
+                return self._launch_configured(call, handle)
             threads, shared = self._size
             size = (call.grid, 1, 1, threads, 1, 1, shared)
             return self._launch(call.function, *size, handle, call.packed.address, 0)
@@ -122,7 +126,7 @@ class Kernel(Instrumented):
     def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
         """Checks and packs a call, and loads the cubin, without launching (before a capture)."""
         if positional:
-            named = self._by_name(positional, named)
+            named = by_name(self.manifest, self._order, positional, named)
         self._find(named, stream)
 
     def check(self) -> None:
@@ -166,6 +170,8 @@ class Kernel(Instrumented):
             key.append(int(self._current()[1]))
             for name in self._scalars:
                 key.append(named[name])
+            if self._owns:
+                key.append((handle, capture_of(self._ready().driver.api, handle)))
             if len(named) == len(self._order):
                 if key == self._last[0]:  # the same again: cheaper than hashing it
                     return self._last[1], named, handle
@@ -206,34 +212,15 @@ class Kernel(Instrumented):
         named = self._with_outputs(named, views, symbols, like)
         loaded = loaded_for(self._ready(), views)
         numbers.update(symbols)
-        call = _Call(
-            loaded.function,
-            self.grid_of(symbols, loaded.device.sms),
-            pack(self.manifest.parameters, views, numbers, self._ready().driver),
-            {},
-            symbols,
-        )
+        grid = self.grid_of(symbols, loaded.device.sms)
+        if self.manifest.coresident:
+            grid = resident_grid(self.manifest, loaded, grid, self._ready().driver)
+        workspace, clear = self._workspace(loaded, symbols, handle)
+        places: dict[str, View | int] = {**views, **workspace}
+        packed = pack(self.manifest.parameters, places, numbers, self._ready().driver)
+        call = _Call(loaded.function, grid, packed, {}, symbols, clear)
         self._keep(named, loaded, call, handle)
         return call, named, handle
-
-    def _by_name(self, positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        if len(positional) > len(self._order):
-            raise refuse(
-                "PL1402",
-                "positional",
-                f"{self.manifest.name} takes {len(self._order)} arguments, not {len(positional)}",
-                expected=", ".join(self._order),
-                found=f"{len(positional)} positional arguments",
-            )
-        twice = [name for name in self._order[: len(positional)] if name in named]
-        if twice:
-            raise refuse(
-                "PL1402",
-                twice[0],
-                f"{self.manifest.name} was given `{twice[0]}` twice",
-                found="once by position and once by name",
-            )
-        return {**dict(zip(self._order, positional, strict=False)), **named}
 
     def _with_outputs(
         self, named: dict[str, Any], views: dict[str, View], symbols: Mapping[str, int], like: Any
@@ -272,6 +259,8 @@ class Kernel(Instrumented):
         key = key_of(arrays, stream)
         key.append(loaded.context)
         key += [named[name] for name in self._scalars]
+        if self._owns:
+            key.append((stream, capture_of(self._ready().driver.api, stream)))
         while len(self._calls) >= CACHED_CALLS:
             self._calls.pop(next(iter(self._calls)), None)
         self._calls[tuple(key)] = call
@@ -286,8 +275,21 @@ class Kernel(Instrumented):
 
     # Rare -------------------------------------------------------------------------------------
 
-    def _launch_cluster(self, call: _Call, stream: int) -> Any:
+    def _workspace(
+        self, loaded: Loaded, symbols: Mapping[str, int], stream: int
+    ) -> tuple[Mapping[str, int], Clear | None]:
+        if not self._owns:
+            return {}, None
+        if self._workspaces is None:
+            self._workspaces = Workspaces(self.manifest, self._ready().driver)
+        return self._workspaces.of(loaded.context, stream, symbols)
+
+    def _launch_configured(self, call: _Call, stream: int) -> Any:
         api = self._ready().driver.api
+        if call.clear is not None:
+            result = api.cuMemsetD32Async(call.clear.pointer, 0, call.clear.words, stream)
+            if result[0]:
+                return result
         config = call.configs.get(stream)
         if config is None:
             config = call.configs[stream] = launch_config(self.manifest, call.grid, stream, api)

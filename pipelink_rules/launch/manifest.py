@@ -7,11 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from pipelink_rules.launch.condition import ConditionError, value_of
 from pipelink_rules.launch.failure import refuse
+from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.source import Span
 
 _DIRECTIONS = ("in", "out", "inout")
-_PARAMETERS = ("tensor_map", "pointer", "i32", "u32", "f32")
+_PARAMETERS = ("tensor_map", "pointer", "scratch", "counters", "i32", "u32", "f32")
 _SCALARS = ("f32", "i32", "u32")
 _LARGEST_SIZE = 2**63
 
@@ -67,6 +68,10 @@ def _faults(manifest: Manifest) -> Iterator[str]:
 
 def _parameter_faults(manifest: Manifest, words: set[str]) -> Iterator[str]:
     known = words | {name for name, *_ in manifest.symbols}
+    known |= {piece.name for piece in manifest.workspace}
+    for piece in manifest.workspace:
+        if piece.dtype not in DTYPES or piece.kind not in ("scratch", "counters"):
+            yield f"`{piece.name}` is a `{piece.kind}` of `{piece.dtype}`"
     for item in manifest.parameters:
         if item.kind not in _PARAMETERS:
             yield f"a parameter is a `{item.kind}`"
@@ -80,6 +85,7 @@ def _expression_faults(manifest: Manifest) -> Iterator[str]:
     launch = {**sizes, "sms": 1, "occupancy": manifest.occupancy}
     texts = [(text, sizes) for item in manifest.tensors for text in item.shape]
     texts += [(text, sizes) for text, _ in manifest.requires]
+    texts += [(piece.count, sizes) for piece in manifest.workspace]
     for text, known in [*texts, (manifest.grid, launch)]:
         try:
             value = value_of(text, known)

@@ -21,6 +21,7 @@ from pipelink_rules.model.image import KernelParameter
 _MAP_DTYPES = {"u8": 0, "u32": 2, "i32": 3, "f16": 6, "f32": 7, "bf16": 9}  # CUtensorMapDataType
 _MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
 _L2_256 = 3  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B: what TMA-fed kernels ask for
+_SIZES = {"tensor_map": TENSOR_MAP_BYTES, "pointer": 8, "scratch": 8, "counters": 8}
 _SCALARS: dict[str, Any] = {"i32": ctypes.c_int32, "u32": ctypes.c_uint32, "f32": ctypes.c_float}
 
 
@@ -35,7 +36,7 @@ class Packed:
 
 def pack(
     parameters: tuple[KernelParameter, ...],
-    views: Mapping[str, View],
+    views: Mapping[str, View | int],
     numbers: Mapping[str, int | float],
     driver: Driver,
 ) -> Packed:
@@ -47,10 +48,13 @@ def pack(
     for position, (parameter, offset) in enumerate(zip(parameters, offsets, strict=True)):
         slot = base + offset
         pointers[position] = slot
-        if parameter.kind == "tensor_map":
-            encode(parameter, views[parameter.name], slot, driver)
-        elif parameter.kind == "pointer":
-            ctypes.c_uint64.from_address(slot).value = views[parameter.name].pointer
+        view = views.get(parameter.name)
+        if isinstance(view, int):  # a piece of the workspace
+            ctypes.c_uint64.from_address(slot).value = view
+        elif view is not None and parameter.kind == "tensor_map":
+            encode(parameter, view, slot, driver)
+        elif view is not None:
+            ctypes.c_uint64.from_address(slot).value = view.pointer
         else:
             _SCALARS[parameter.kind].from_address(slot).value = numbers[parameter.name]
     return Packed(block, pointers, ctypes.addressof(pointers))
@@ -87,7 +91,7 @@ def encode(parameter: KernelParameter, view: View, slot: int, driver: Driver) ->
 def _offsets(parameters: tuple[KernelParameter, ...]) -> tuple[list[int], int]:
     offsets, end = [], 0
     for parameter in parameters:
-        size = {"tensor_map": TENSOR_MAP_BYTES, "pointer": 8}.get(parameter.kind, 4)
+        size = _SIZES.get(parameter.kind, 4)
         end = -(-end // size) * size
         offsets.append(end)
         end += size

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
+from pipelink_rules.launch.failure import refuse
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.target import TARGETS
 
@@ -74,3 +76,29 @@ def _size(name: str, minimum: int, maximum: int, multiple: int) -> str:
     if maximum < 2**31 - 1:
         text += f" <= {maximum}"
     return text + (f", a multiple of {multiple}" if multiple > 1 else "")
+
+
+def by_name(
+    manifest: Manifest,
+    order: tuple[str, ...],
+    positional: tuple[Any, ...],
+    named: dict[str, Any],
+) -> dict[str, Any]:
+    """All arguments by name; PL1402 for too many, or one that is given twice."""
+    if len(positional) > len(order):
+        raise refuse(
+            "PL1402",
+            "positional",
+            f"{manifest.name} takes {len(order)} arguments, not {len(positional)}",
+            expected=", ".join(order),
+            found=f"{len(positional)} positional arguments",
+        )
+    twice = [name for name in order[: len(positional)] if name in named]
+    if twice:
+        raise refuse(
+            "PL1402",
+            twice[0],
+            f"{manifest.name} was given `{twice[0]}` twice",
+            found="once by position and once by name",
+        )
+    return {**dict(zip(order, positional, strict=False)), **named}

@@ -19,7 +19,8 @@ REPORT = b"pl_watchdog_report"  # u64 of the runtime: device address of the repo
 LIMIT = b"pl_watchdog_limit"  # u64 of the runtime: cycles that a wait may last
 _BYTES = 64
 _MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
-_OPERATIONS = ("acquire", "wait", "named barrier", "another wait")
+_OPERATIONS = ("acquire", "wait", "named barrier", "another wait", "until")
+_UNTIL = 4
 
 
 class Watchdog:
@@ -54,16 +55,18 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
     """The report in words."""
     _, number, operation, stage, phase, block, thread, low, high, kilocycles = words
     site = {item.number: item for item in manifest.sites}.get(number)
-    verb = _OPERATIONS[min(operation, 3)]
+    verb = _OPERATIONS[operation if operation < len(_OPERATIONS) else 3]
     place = f"{site.instance}.{site.role}.{site.port}" if site else f"site {number}"
     where = f"stage {stage}, phase {phase}" if operation < 2 else f"barrier {stage}"
+    state = f"mbarrier state {high << 32 | low:#018x}"
+    if operation == _UNTIL:
+        where, state = f"counter {stage}, until {phase}", f"the counter at {low}"
     diagnostic = finding(
         "PL1416",
         place,
         f"{manifest.name} hangs: {place} waits in `{verb}` ({where})",
-        expected=_expected(site, operation),
-        found=f"mbarrier state {high << 32 | low:#018x} after {kilocycles} thousand cycles, "
-        f"in block {block}, thread {thread}",
+        expected=f"{phase} arrivals" if operation == _UNTIL else _expected(site, operation),
+        found=f"{state} after {kilocycles} thousand cycles, in block {block}, thread {thread}",
         notes=("the context is lost; start the process anew",),
         helps=(_suspect(manifest, site, operation),),
     )
@@ -91,4 +94,6 @@ def _suspect(manifest: Manifest, site: Site | None, operation: int) -> str:
     if not others:
         return "look for a thread that left early or a count that does not match"
     verb = "release" if operation == 0 else "commit"
+    if operation == _UNTIL:
+        return f"look at the other end: does {' or '.join(others)} signal for every work item?"
     return f"look at the other end: does {' or '.join(others)} {verb} every item?"

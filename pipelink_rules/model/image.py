@@ -41,11 +41,12 @@ class Audit:
 class KernelParameter:
     """One parameter of the entry, in order.
 
-    kind: "tensor_map" (128 bytes, 64-byte aligned), "pointer", "i32" (a symbol), "f32", "u32".
+    kind: "tensor_map" (128 bytes, 64-byte aligned), "pointer", "i32" (a symbol), "f32", "u32";
+    "scratch" or "counters": the address of a piece of the workspace.
     """
 
     kind: str
-    name: str  # launcher keyword, or symbol
+    name: str  # launcher keyword, symbol, or piece of the workspace
     dtype: str = ""
     box: tuple[int, ...] = ()  # tensor_map: elements, slowest first
     swizzle: int = 0
@@ -66,6 +67,17 @@ class TensorArgument:
 
 
 @dataclass(frozen=True)
+class Workspace:
+    """Global memory that the launcher owns: scratch memory, or an array of counters."""
+
+    name: str  # "instance.port" of the end that gives it
+    kind: str  # "scratch" or "counters"
+    dtype: str
+    count: str  # elements, an expression over symbols
+    cleared: bool  # zero when a launch begins
+
+
+@dataclass(frozen=True)
 class Site:
     """A place of the program where a role may wait; `number` is what the watchdog reports."""
 
@@ -73,7 +85,7 @@ class Site:
     instance: str
     role: str
     port: str  # port or named barrier of the component
-    channel: str = ""  # ring behind the port; empty for a named barrier
+    channel: str = ""  # ring or counters behind the port; empty for a named barrier
     stages: int = 0
     full_arrivals: int = 0  # arrivals that complete a full barrier of the channel
     empty_arrivals: int = 0  # arrivals that complete an empty barrier; threads of a named barrier
@@ -105,4 +117,6 @@ class Manifest:
     script: Script | None = None  # runtimes "trace" and "record": what the roles should do
     summary: str = ""
     forced: tuple[Forced, ...] = ()  # findings that this kernel was linked in spite of
+    workspace: tuple[Workspace, ...] = ()
+    coresident: bool = False  # CTAs wait for each other: all have to be on the device at once
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value

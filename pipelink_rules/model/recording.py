@@ -27,6 +27,8 @@ OPERATIONS = (
     "store",  # of consecutive bytes
     "store wait",
     "fence",
+    "signal",
+    "until",
 )
 
 

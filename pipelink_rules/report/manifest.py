@@ -11,6 +11,7 @@ from pipelink_rules.files.atomic import sha256
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.glue.script import script_of
 from pipelink_rules.glue.sites import watchdog_sites
+from pipelink_rules.glue.workspace import workspaces
 from pipelink_rules.model.contract import Port
 from pipelink_rules.model.image import Audit, Manifest, TensorArgument
 from pipelink_rules.model.placement import Placement
@@ -54,6 +55,8 @@ def manifest_of(
         script=script_of(program, dict(placement.warps)) if program.runtime in NOTING else None,
         summary=program.spec.summary,
         forced=forced_of(program, placement, audit),
+        workspace=workspaces(program),
+        coresident=any(item.variant.contract.coresident == "grid" for item in program.instances),
         report=tuple(summary_of(program, placement, audit).items()),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipelink_rules.model.contract import Port
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.model.program import FUSED, Connection, Program, ProgramRole
+from pipelink_rules.model.program import ACROSS_ITEMS, FUSED, Connection, Program, ProgramRole
 from pipelink_rules.model.target import KIB
 from pipelink_rules.report.markup import LETTER, element, label, picture, rectangle, text
 
@@ -74,7 +74,8 @@ class _Drawing:
         for name, box in self.boxes.items():
             yield from self._box(name, box)
         for connection in self.program.connections:
-            yield from self._connection(connection)
+            if connection.transfer not in ACROSS_ITEMS:
+                yield from self._connection(connection)
         for role, y, _ in self.lanes:
             title = "called by every role: which work item is next"
             if role:
@@ -147,6 +148,8 @@ def _columns(program: Program) -> dict[str, int]:
     """How many connections lie before an instance, at most."""
     feeds: dict[str, list[str]] = {item.name: [] for item in program.instances}
     for connection in program.connections:
+        if connection.transfer in ACROSS_ITEMS:
+            continue
         feeds[connection.consumer[0]].append(connection.producer[0])
     found: dict[str, int] = {}
 
@@ -178,6 +181,10 @@ def _port_text(program: Program, instance: str, port: Port) -> str:
         for member in port.members
     ]
     alike = len(tiles) > 1 and len(set(tiles)) == 1
+    if port.space == "counter":
+        return f"{port.name}: {'signals' if port.direction == 'out' else 'waits'}"
+    if port.scratch:
+        tiles[0] = f"scratch {tiles[0]}"
     carries = port.type or (f"{len(tiles)} x {tiles[0]}" if alike else " + ".join(tiles))
     bound = [
         keyword

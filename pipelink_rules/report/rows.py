@@ -6,10 +6,12 @@ from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.image import Audit, KernelParameter
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import (
+    COUNTER,
     FUSED,
     HANDOVER,
     MULTICAST,
     RING,
+    SCRATCH,
     Connection,
     Program,
     ProgramRole,
@@ -102,6 +104,8 @@ _TRANSFERS = {
     MULTICAST: "a ring; CTAs of the cluster load for each other",
     FUSED: "by reference in the same warps; no code",
     HANDOVER: "through a shared ring that the linker made",
+    SCRATCH: "memory of the launcher; no code",
+    COUNTER: "counters of the launcher: release and acquire",
 }
 
 
@@ -128,6 +132,8 @@ def connection_rows(program: Program) -> Rows:
 
 def _carried(program: Program, connection: Connection) -> str:
     port = program.instance(connection.producer[0]).variant.contract.port(connection.producer[1])
+    if port.space == "counter":
+        return f"u32 [{port.count}]"
     return " + ".join(
         f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
         for member in port.members

@@ -69,4 +69,16 @@ struct Buffer {
   uint32_t bytes;
 };
 
+/// Whom a counter synchronises (PTX ISA, scopes).
+enum Scope : uint32_t { kCtaScope = 0, kClusterScope = 1, kGpuScope = 2, kSysScope = 3 };
+
+/// An array of counters in global memory; all are zero when a launch begins.
+struct Counters {
+  uint32_t* values;
+  uint32_t arrivals;  // of one signal: every warp of the role that signals arrives once
+  uint32_t scope;
+  uint32_t site;
+  uint32_t reserved[3];
+};
+
 }  // namespace pipelink

@@ -15,6 +15,12 @@ __device__ __forceinline__ Ring local_ring(uint32_t data, uint32_t barriers, uin
               stages,     site,   0,        {0, 0, 0, 0}};
 }
 
+/// Counters of the launcher's workspace.
+__device__ __forceinline__ Counters counters_of(uint32_t* values, uint32_t arrivals,
+                                                uint32_t scope, uint32_t site) {
+  return Counters{values, arrivals, scope, site, {0, 0, 0}};
+}
+
 /// The shared-window address of dynamic shared memory.
 __device__ __forceinline__ uint32_t shared_base(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));

@@ -48,6 +48,20 @@ __device__ void pl_store_wait(uint32_t pending);
 /// Makes generic accesses to shared memory visible to the asynchronous proxy, and the reverse.
 __device__ void pl_fence_async();
 
+/// Waits until at most `pending` (0..7, a constant) bulk groups of this warp are incomplete: what
+/// the others stored is in global memory, visible to this warp.
+__device__ void pl_store_complete(uint32_t pending);
+/// Makes generic accesses to global memory visible to the asynchronous proxy, and the reverse.
+__device__ void pl_fence_global();
+
+// --- counters between CTAs ------------------------------------------------------------------
+/// Counts counter `index` one up for this warp, after everything its lanes did before.
+__device__ void pl_counter_signal(const pipelink::Counters& counters, uint32_t index);
+/// Waits until all warps of `signals` signals have arrived at counter `index`; all lanes then see
+/// what these warps did before.
+__device__ void pl_counter_until(const pipelink::Counters& counters, uint32_t index,
+                                 uint32_t signals);
+
 // --- named barriers -------------------------------------------------------------------------
 __device__ void pl_barrier_sync(const pipelink::NamedBarrier& barrier);
 __device__ void pl_barrier_arrive(const pipelink::NamedBarrier& barrier);

@@ -9,7 +9,9 @@ from pipelink_rules.compile.execute.compare import Difference, Turns, accesses, 
 from pipelink_rules.compile.execute.expand import Expansion, Promise
 from pipelink_rules.compile.execute.lanes import LaneFound, compare_lanes
 from pipelink_rules.compile.execute.machine import Machine
-from pipelink_rules.compile.execute.scenario import Scenario, scenario_of
+from pipelink_rules.compile.execute.pieces import Pieces
+from pipelink_rules.compile.execute.scenario import Scenario, crosses_ctas, scenario_of
+from pipelink_rules.compile.execute.schedule import broken_promise
 from pipelink_rules.compile.execute.state import (
     PORTS,
     RELOCATIONS,
@@ -34,7 +36,7 @@ def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> li
     """
     findings = []
     for role in variant.contract.roles:
-        if role.schedule or module.function(variant.symbol(role.name)) is None:
+        if module.function(variant.symbol(role.name)) is None:
             continue
         found = _audit(module, variant, role)
         if found is not None:
@@ -45,6 +47,9 @@ def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> li
 
 def _audit(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     try:
+        if role.schedule:
+            promise = broken_promise(module, variant, role)
+            return None if promise is None else _finding(variant, role, promise)
         return _compare(module, variant, role)
     except BrokenRuleError as why:
         found = Difference(
@@ -75,16 +80,18 @@ def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     expansion = Expansion(scenario)
     promises = [expansion.work_item(item) for item in scenario.items]
     done: set[tuple[str, str]] = set()
+    ports = [port for port in variant.contract.ports if port.role == role.name]
+    few = len(scenario.items) if any(map(crosses_ctas, ports)) else min(len(scenario.items), 3)
     first = Machine(module, scenario.names, scenario.state())
     for warp in range(warps):
-        items = len(scenario.items) if warp == 0 else min(len(scenario.items), 3)
+        items = len(scenario.items) if warp == 0 else few if warp == warps - 1 else 3
         machine = first if warp == 0 else _machine(first, scenario, 32 * warp)
         for found in _run(machine, variant, role, scenario, promises[:items], warp):
             return _finding(variant, role, found.difference, found)
         done |= machine.performed
         if warp in (0, warps - 1):
             other = _machine(machine, scenario, 32 * warp + 31, alike=True)
-            for found in _run(other, variant, role, scenario, promises[: min(items, 3)], warp):
+            for found in _run(other, variant, role, scenario, promises[:few], warp):
                 return _finding(variant, role, _part_of_a_warp(found.difference), found)
             done |= other.performed
     return _never(variant, role, done, promises) or _arrivals(variant, role, warps, scenario)
@@ -135,10 +142,10 @@ def _run(
     promises: list[Promise],
     warp: int,
 ) -> Iterator[LaneFound]:
-    turns = Turns(variant.contract)
+    turns, pieces = Turns(variant.contract), Pieces(variant.contract, role)
     for item, promise in zip(scenario.items, promises, strict=False):
         scenario.give(machine.state, item)
-        machine.state.trace = Trace()
+        machine.state.trace, machine.state.touched = Trace(), set()
         arguments = [RELOCATIONS, PORTS, WORK, machine.thread]
         machine.run(variant.symbol(role.name), arguments)
         machine.finish()
@@ -150,7 +157,8 @@ def _run(
         for difference in accesses(promise, trace, variant.contract):
             yield LaneFound(difference, item, warp, trace)
             return
-        difference = turns.check(trace)
+        environment = {**scenario.symbols, **item}
+        difference = turns.check(trace) or pieces.check(environment, machine.state.touched)
         if difference is not None:
             yield LaneFound(difference, item, warp, trace)
             return
@@ -164,13 +172,21 @@ def _part_of_a_warp(difference: Difference) -> Difference:
 
 def _arrivals(variant: Variant, role: Role, warps: int, scenario: Scenario) -> Diagnostic | None:
     """Every warp of the role arrives once per item: the runtime elects one lane of each."""
-    for ring in scenario.names.rings.values():
-        port = variant.contract.port(ring.name)
+    counting = {ring.name for ring in scenario.names.rings.values()}
+    counting |= {
+        port.name
+        for port in variant.contract.ports
+        if (port.role, port.space, port.direction) == (role.name, "counter", "out")
+    }
+    for name in sorted(counting):
+        port = variant.contract.port(name)
         promised = evaluate(port.arrivals, {})
         if promised != warps and not port.raw:
             difference = Difference(
                 "PL0933",
-                f"does not arrive {promised} times per item on `{port.name}`",
+                f"does not arrive {promised} times per "
+                + ("signal" if port.space == "counter" else "item")
+                + f" on `{port.name}`",
                 None,
                 port.name,
                 f"arrivals: {promised}",
@@ -188,6 +204,9 @@ def _finding(
     span = difference.op.span if difference.op else None
     if span is None and port is not None and difference.code in _OF_A_PORT:
         span = port.where("arrivals") if difference.code == "PL0933" else port.span
+    if difference.code == "PL0937":
+        declared = contract.work.fields if contract.work else ()
+        span = next((one.span for one in declared if one.name == difference.target), None)
     span = span or role.where("body") or contract.span
     trace: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -237,4 +256,5 @@ _HELP = {
         "leave it out: what other CTAs wait for belongs to the linker",
         "sums of the threads of a CTA: in a buffer of shared memory",
     ),
+    "PL0937": ("let code and contract of the schedule agree: others rely on it",),
 }

@@ -66,13 +66,15 @@ def difference(
         what = f"does `{wanted.verb}` another item of `{target}`"
         return Difference("PL0916", what, op, target, clause, actual, position)
     what = f"does `{_name(wanted)}` with another number"
-    code = "PL0918" if wanted.verb == "await" else "PL0917"
+    code = "PL0918" if wanted.verb in ("await", "until") else "PL0917"
     return Difference(code, what, op, target, clause, actual, position)
 
 
 def _name(event: Event | None) -> str:
     if event is None:
         return ""
+    if event.verb in ("signal", "until"):
+        return f"{event.verb} {event.target}"
     if event.verb in ("await", "copy", "store"):
         return str(replace(event, item=None, count=event.count if event.verb == "await" else None))
     return f"{event.verb} {event.target}".strip()
@@ -82,6 +84,7 @@ def accesses(promise: Promise, trace: Trace, contract: Contract) -> Iterator[Dif
     """Accesses that no clause allows; the events are equal."""
     homes = {port.name: port.in_place for port in contract.ports if port.in_place}
     spaces = {port.name: port.space for port in contract.ports}
+    scratch = {port.name for port in contract.ports if port.scratch}
     for position, found in enumerate(trace.accesses):
         for access in sorted(found, key=str):
             if spaces.get(access.target) == "registers" and access.kind == "read":
@@ -93,6 +96,7 @@ def accesses(promise: Promise, trace: Trace, contract: Contract) -> Iterator[Dif
                 and homes.get(clause.op.target, clause.op.target) == access.target
             ]
             loose = spaces.get(access.target) in ("registers", "global")
+            loose = loose and access.target not in scratch
             if any(
                 loose or (c.stage == access.stage and c.first <= position <= c.last) for c in wanted
             ):

@@ -84,6 +84,8 @@ def arithmetic(statement: Statement) -> Step:
     if base == "selp" and len(arguments) == 4:
         return _select(arguments)
     function = None if is_float(statement.opcode) else _function(statement.opcode, base)
+    if ".hi" in statement.opcode and base in ("mul", "mad"):
+        function = _high(width_of(statement.opcode)[0])
     if function is None or len(arguments) < 2:
         return unknown(arguments)
     width, sign = width_of(statement.opcode)
@@ -114,6 +116,11 @@ def arithmetic(statement: Statement) -> Step:
         regs[target] = None if result is None else result & mask
 
     return step
+
+
+def _high(width: int) -> Callable[..., Value]:
+    """The upper half of a product, and what is added to it."""
+    return lambda a, b, c=0: (a * b >> width) + c
 
 
 def unknown(arguments: list[str]) -> Step:

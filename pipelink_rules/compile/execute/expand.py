@@ -12,6 +12,8 @@ from pipelink_rules.contract.item import item_layout, member_bytes
 from pipelink_rules.model.contract import Op, Port, Repeat
 from pipelink_rules.model.source import Expr
 
+_ORDERING = ("sync", "arrive", "fence", "signal", "until")
+
 
 @dataclass(frozen=True)
 class Clause:
@@ -83,6 +85,11 @@ class Expansion:
             return Event("mma", name, self._stage(name))
         if op.verb == "await":
             return Event("await", name, count=op.count, member="full" if op.full else "")
+        if op.verb == "signal":
+            return Event("signal", name, evaluate(op.index[0], environment))
+        if op.verb == "until":
+            wanted = evaluate(op.threshold or Expr("0"), environment)
+            return Event("until", name, evaluate(op.index[0], environment), wanted)
         if op.verb == "release":
             return self._release(name, op.lag)
         if op.verb == "store":
@@ -129,7 +136,8 @@ def _copied(ring: Port, tensor: Port, member: str, environment: dict[str, int]) 
 def _window(op: Op, events: list[Event], position: int) -> tuple[int, int]:
     """Between which events the access may happen: after its item is held, before it is given on.
 
-    A fence or barrier between two accesses is there to order them, so none moves across it.
+    A fence, barrier, signal or wait for a counter between two accesses is there to order them, so
+    none moves across it.
     """
     first, last = 0, len(events)
     for number in range(position - 1, -1, -1):
@@ -137,14 +145,12 @@ def _window(op: Op, events: list[Event], position: int) -> tuple[int, int]:
         if event.target == op.target and event.verb in ("wait", "acquire"):
             first = number + 1
             break
-        if event.verb in ("sync", "arrive", "fence") or (
-            event.verb == "await" and op.verb == "write"
-        ):
+        if event.verb in _ORDERING or (event.verb == "await" and op.verb == "write"):
             first = number + 1
             break
     for number in range(position, len(events)):
         event = events[number]
-        if event.verb in ("fence", "sync", "arrive") or (
+        if event.verb in _ORDERING or (
             event.target == op.target and event.verb in ("release", "commit", "store")
         ):
             last = number

@@ -169,6 +169,24 @@ def _barrier(verb: str) -> Operation:
     return operation
 
 
+def _counter(state: State, names: Names, at: Value) -> str:
+    low, high = state.word(at), state.word(None if at is None else at + 4)
+    name = None if low is None or high is None else names.tensors.get((low | high << 32) >> REGION)
+    if name is None:
+        raise UnauditedError("counters that are no port of this role")
+    return name
+
+
+def _signal(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    name = _counter(state, names, arguments[0])
+    state.emit(Event("signal", name, known(arguments[1])))
+
+
+def _until(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    name = _counter(state, names, arguments[0])
+    state.emit(Event("until", name, known(arguments[1]), known(arguments[2])))
+
+
 _OPERATIONS: dict[str, Operation] = {
     "pl_ring_acquire": _simple("acquire"),
     "pl_ring_expect": _expect,
@@ -183,7 +201,13 @@ _OPERATIONS: dict[str, Operation] = {
     "pl_store_wait": lambda state, names, arguments: state.emit(
         Event("await", "store", count=known(arguments[0]))
     ),
+    "pl_store_complete": lambda state, names, arguments: state.emit(
+        Event("await", "store", count=known(arguments[0]), member="full")
+    ),
     "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
+    "pl_fence_global": lambda state, names, arguments: state.emit(Event("fence", "global")),
+    "pl_counter_signal": _signal,
+    "pl_counter_until": _until,
     "pl_barrier_sync": _barrier("sync"),
     "pl_barrier_arrive": _barrier("arrive"),
 }

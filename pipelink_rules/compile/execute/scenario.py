@@ -22,9 +22,11 @@ from pipelink_rules.model.contract import Contract, Op, Port, Repeat, Role, Work
 
 _STAGES = 4  # of every ring that may have so many
 _RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
+_COUNTER_WORDS = 8  # pipelink::Counters
 _BARRIERS = 0x40000000  # shared addresses of mbarriers: no generic access may touch them
 _SIDE = 512  # bytes for the mbarriers of one side: more than any ring has stages
 _FIRST_ID, _ID_STEP = 33, 16  # of named barriers: no sum of an id and a small number is another's
+_EVERY = 64  # a counted field with no more values than this takes all of them
 _SYMBOL = 512  # what launch-time integers are about
 _COORDINATES = (0, 256, 1 << 14)  # inside of the tensors, and outside
 
@@ -43,7 +45,9 @@ class Scenario:
     def state(self) -> State:
         """Memory before the first work item."""
         regions = dict(_regions(self.names.contract, self.role.name))
-        state = State({}, self.ranges, regions)
+        ports = self.names.contract.ports
+        scratch = frozenset(port.name for port in ports if port.scratch)
+        state = State({}, self.ranges, regions, scratch=scratch)
         _write_relocations(state, self)
         _write_ports(state, self)
         return state
@@ -114,13 +118,30 @@ def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, in
     counted = _counted(role.body) & {field.name for field in fields}
     series = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
     trips = sorted(set(series)) if counted else range(2 * stages + 1)
-    for number, trip in enumerate(trips):
+    largest = {
+        field.name: evaluate(field.maximum, {})
+        for field in fields
+        if field.name in counted and field.maximum is not None and not names(field.maximum)
+    }
+    for most in largest.values():
+        trips = sorted({*trips, *(range(most) if most <= _EVERY else ()), most})
+    between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
+    # What is done for one value of a counted field may not depend on the others: each comes twice.
+    for number, trip in enumerate([*trips, *trips] if between else trips):
         item = {
-            field.name: trip if field.name in counted else _field(field, number) for field in fields
+            field.name: min(trip, largest.get(field.name, trip))
+            if field.name in counted
+            else _field(field, number)
+            for field in fields
         }
         limits = {field.name: evaluate(field.minimum, {}) for field in fields}
         if all(item[name] >= limits[name] for name in counted):
             yield item
+
+
+def crosses_ctas(port: Port) -> bool:
+    """Counters and scratch memory."""
+    return port.space == "counter" or port.scratch
 
 
 def _field(field: WorkField, number: int) -> int:
@@ -141,7 +162,7 @@ def _counted(body: tuple[Op | Repeat, ...]) -> frozenset[str]:
 
 def _regions(contract: Contract, role: str) -> Iterator[tuple[int, str]]:
     for number, port in enumerate(contract.ports):
-        if port.role == role and port.space in ("global", "registers"):
+        if port.role == role and port.space in ("global", "registers", "counter"):
             yield FIRST_PORT + number, port.name
 
 
@@ -180,8 +201,11 @@ def _write_ports(state: State, scenario: Scenario) -> None:
         else:
             at = -(-at // 8) * 8
             address = (FIRST_PORT + number << REGION) + MIDDLE
-            _put(state, at >> 2, [address & 0xFFFFFFFF, address >> 32])
-            at += 8
+            words = [address & 0xFFFFFFFF, address >> 32]
+            if port.space == "counter":
+                words += [0] * (_COUNTER_WORDS - 2)
+            _put(state, at >> 2, words)
+            at += 4 * len(words)
     for value in scenario.symbols.values():
         _put(state, at >> 2, [value])
         at += 4

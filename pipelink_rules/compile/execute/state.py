@@ -64,6 +64,8 @@ class State:
     ranges: tuple[SharedRange, ...]
     regions: dict[int, str]  # region number -> port
     trace: Trace = field(default_factory=Trace)
+    scratch: frozenset[str] = frozenset()  # ports of scratch memory
+    touched: set[tuple[str, int]] = field(default_factory=set)  # their addresses in this item
     _data: dict[tuple[str, int], Access] = field(default_factory=dict)
 
     def load(self, address: Value, size: int) -> Value:
@@ -112,6 +114,8 @@ class State:
             name = self.regions.get(key[1], "memory of no port")
             access = self._data[key] = Access(kind, name)
         self.trace.accesses[-1].add(access)
+        if access.target in self.scratch:
+            self.touched.add((access.target, address))
 
     def touch_shared(self, kind: str, address: Value) -> None:
         """Records an access to shared memory."""

@@ -11,7 +11,7 @@ class Event:
 
     verb: str
     target: str = ""
-    item: int | None = None  # of a ring, modulo twice its stages
+    item: int | None = None  # of a ring, modulo twice its stages; index of a counter
     count: int | None = (
         None  # await: groups left; expect: bytes announced; copy, store: bytes moved
     )
@@ -26,6 +26,9 @@ class Event:
             text = f"store {self.target} -> {self.source}"
         if self.verb == "await":
             return f"{text} {self.count} {self.member}".rstrip()
+        if self.verb in ("signal", "until"):
+            threshold = f" {self.count}" if self.count is not None else ""
+            return f"{self.verb} {self.target}[{self.item}]{threshold}"
         extra = [f"item {self.item}"] if self.item is not None else []
         extra += [f"{self.count} bytes"] if self.count is not None else []
         return f"{text} ({', '.join(extra)})" if extra else text

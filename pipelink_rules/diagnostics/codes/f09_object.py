@@ -254,4 +254,11 @@ CODES: tuple[Code, ...] = (
         "PTX ISA, memory consistency model: strong operations synchronise threads of other CTAs",
         "compile",
     ),
+    Code(
+        "PL0937",
+        "schedule-breaks-its-word",
+        "A schedule deals other work items than its contract promises.",
+        "the code of the schedule, run for all items of several sizes (docs/adr/0012)",
+        "compile",
+    ),
 )

@@ -148,4 +148,11 @@ CODES: tuple[Code, ...] = (
         "",
         "launch",
     ),
+    Code(
+        "PL1420",
+        "no-room-for-the-grid",
+        "A kernel that waits for its own CTAs needs room for at least one of them at once.",
+        "CUDA driver API, cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        "launch",
+    ),
 )

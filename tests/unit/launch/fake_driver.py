@@ -35,6 +35,7 @@ class Launched:
     stream: int
     words: tuple[int, ...]
     cluster: tuple[int, int, int] = (1, 1, 1)
+    cooperative: bool = False
 
 
 @dataclass
@@ -53,6 +54,10 @@ class FakeDriver:
     launch_result: int = 0
     encode_result: int = 0
     owners: dict[int, int] = field(default_factory=dict)  # pointer -> device
+    resident: int = 1  # CTAs that a multiprocessor holds
+    capture: int = 0  # number of the capture that streams are part of
+    allocated: list[tuple[int, int]] = field(default_factory=list)  # address, bytes
+    cleared: list[tuple[int, int, int]] = field(default_factory=list)  # address, words, stream
 
     def __post_init__(self) -> None:
         self.CUdevice_attribute = SimpleNamespace(
@@ -66,7 +71,9 @@ class FakeDriver:
             CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED=14,
         )
         self.CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
-        self.CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION=4)
+        self.CUlaunchAttributeID = SimpleNamespace(
+            CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION=4, CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2
+        )
         self.CUstreamCaptureMode = int
         self._encode = ENCODE(self._remember)
         self.globals: dict[int, int] = {}
@@ -174,7 +181,8 @@ class FakeDriver:
         return (self.launch_result,)
 
     def cuLaunchKernelEx(self, config: Any, function: str, pointers: int, extra: int) -> tuple[int]:
-        size = config.attrs[0].value.clusterDim
+        values = {attribute.id: attribute.value for attribute in config.attrs}
+        size = values[4].clusterDim if 4 in values else SimpleNamespace(x=1, y=1, z=1)
         self.launched.append(
             Launched(
                 config.gridDimX,
@@ -183,9 +191,30 @@ class FakeDriver:
                 config.hStream,
                 self._words(pointers),
                 (size.x, size.y, size.z),
+                2 in values and bool(values[2].cooperative),
             )
         )
         return (self.launch_result,)
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, function: str, threads: int, shared: int
+    ) -> tuple[int, int]:
+        return 0, self.resident
+
+    def cuStreamGetCaptureInfo(self, stream: int) -> tuple[int, int, int]:
+        return 0, int(self.capture > 0), self.capture
+
+    def cuMemAlloc(self, size: int) -> tuple[int, int]:
+        address = 0x100000 * (len(self.allocated) + 1)
+        self.allocated.append((address, size))
+        self.calls.append("allocate")
+        return 0, address
+
+    def cuMemsetD32Async(self, pointer: int, value: int, words: int, stream: int) -> tuple[int]:
+        assert value == 0
+        self.cleared.append((pointer, words, stream))
+        self.calls.append("clear")
+        return (0,)
 
     def CUlaunchConfig(self) -> Any:
         return SimpleNamespace()

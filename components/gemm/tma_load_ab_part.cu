@@ -1,0 +1,30 @@
+// tma_load_ab_part: k-blocks [k_first, k_first + k_blocks) of A and B, one per ring item.
+//
+//     A [M, K] ──▶ ┌──────────────────┐
+//                  │ tma_load_ab_part │ ──▶ ab: {A [TM, TK], B [TN, TK]} per k-block
+//     B [N, K] ──▶ └──────────────────┘
+//
+// Elements outside A and B arrive as zeros, so ragged edges need no code.
+#include "tma_load_ab_part.contract.cuh"
+
+namespace PL_COMPONENT {
+namespace {
+
+__device__ __forceinline__ void load_block(const LoadRelocations& at, LoadPorts& port,
+                                           const LoadWork& work, int k) {
+  pl_ring_acquire(at.ab, port.ab);
+  pl_ring_expect(at.ab, port.ab, Ab::kBytes);
+  pl_ring_copy_tile(at.ab, port.ab, Ab::kA, port.A, k * kTK, work.m);
+  pl_ring_copy_tile(at.ab, port.ab, Ab::kB, port.B, k * kTK, work.n);
+  pl_ring_advance(at.ab, port.ab);
+}
+
+}  // namespace
+}  // namespace PL_COMPONENT
+
+PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts& port,
+               const PL_COMPONENT::LoadWork& work, uint32_t) {
+  for (int k = 0; k < work.k_blocks; ++k) {
+    PL_COMPONENT::load_block(at, port, work, work.k_first + k);
+  }
+}

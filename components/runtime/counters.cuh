@@ -1,0 +1,54 @@
+// Counters in global memory, at the scope that the contracts name.
+#pragma once
+
+#include "operation.cuh"
+
+namespace pipelink {
+namespace runtime {
+
+/// One arrival, after all that happened before in this thread's view (PTX ISA, red.release: the
+/// release is cumulative, so the other lanes' accesses before a __syncwarp are among it).
+__device__ __forceinline__ void arrive_counter(uint32_t* counter, uint32_t scope) {
+  const uint64_t address = __cvta_generic_to_global(counter);
+  switch (scope) {  // a link-time constant: one case is left
+    case kCtaScope:
+      asm volatile("red.release.cta.global.add.u32 [%0], 1;" ::"l"(address) : "memory");
+      break;
+    case kClusterScope:
+      asm volatile("red.release.cluster.global.add.u32 [%0], 1;" ::"l"(address) : "memory");
+      break;
+    case kGpuScope:
+      asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(address) : "memory");
+      break;
+    default:
+      asm volatile("red.release.sys.global.add.u32 [%0], 1;" ::"l"(address) : "memory");
+      break;
+  }
+}
+
+/// Where the counter stands; what was released before it came there is visible afterwards.
+__device__ __forceinline__ uint32_t read_counter(const uint32_t* counter, uint32_t scope) {
+  const uint64_t address = __cvta_generic_to_global(counter);
+  uint32_t value;
+  switch (scope) {
+    case kCtaScope:
+      asm volatile("ld.acquire.cta.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+      break;
+    case kClusterScope:
+      asm volatile("ld.acquire.cluster.global.u32 %0, [%1];"
+                   : "=r"(value)
+                   : "l"(address)
+                   : "memory");
+      break;
+    case kGpuScope:
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+      break;
+    default:
+      asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+      break;
+  }
+  return value;
+}
+
+}  // namespace runtime
+}  // namespace pipelink

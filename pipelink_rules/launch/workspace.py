@@ -1,0 +1,71 @@
+"""Who owns the memory through which CTAs reach each other?  The launcher, per kernel and stream.
+
+Launches on one stream follow each other and may share scratch memory and counters; launches on two
+streams may run at the same time and may not.  A graph runs whenever it is launched: every capture
+has a workspace of its own.  Nothing is freed or moved while the kernel lives, because a graph may
+still use it; a stream that needs more gets a larger piece.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pipelink_rules.launch.condition import value_of
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.model.contract import DTYPES
+from pipelink_rules.model.image import Manifest
+
+ALIGN = 256  # bytes, of every piece
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+
+class Clear(NamedTuple):
+    """Memory that has to be zero when a launch begins."""
+
+    pointer: int
+    words: int  # of 4 bytes
+
+
+class Workspaces:
+    """The workspaces of one kernel."""
+
+    def __init__(self, manifest: Manifest, driver: Driver):
+        self._pieces = sorted(manifest.workspace, key=lambda piece: not piece.cleared)
+        self._driver = driver
+        self._owned: dict[tuple[int, int, int], tuple[int, int]] = {}  # -> address, bytes
+
+    def of(
+        self, context: int, stream: int, symbols: Mapping[str, int]
+    ) -> tuple[dict[str, int], Clear | None]:
+        """Piece -> address for a launch on the stream, and what to clear before it."""
+        offsets, size, cleared = {}, 0, 0
+        for piece in self._pieces:
+            offsets[piece.name] = size
+            count = value_of(piece.count, symbols)
+            size += -(-count * DTYPES[piece.dtype][0] // ALIGN) * ALIGN
+            cleared = size if piece.cleared else cleared
+        start = self._allocated((context, stream, capture_of(self._driver.api, stream)), size)
+        clear = Clear(start, math.ceil(cleared / 4)) if cleared else None
+        return {name: start + offset for name, offset in offsets.items()}, clear
+
+    def _allocated(self, place: tuple[int, int, int], size: int) -> int:
+        address, owned = self._owned.get(place, (0, 0))
+        if owned < size:
+            # No stream operation: let it happen while a graph is being captured.
+            driver = self._driver
+            mode = driver.api.CUstreamCaptureMode(_RELAXED)
+            before = driver.call("cuThreadExchangeStreamCaptureMode", mode)
+            try:
+                address = int(driver.call("cuMemAlloc", size))
+            finally:
+                driver.call("cuThreadExchangeStreamCaptureMode", before)
+            self._owned[place] = address, size
+        return address
+
+
+def capture_of(api: Any, stream: int) -> int:
+    """The number of the capture that the stream is part of; 0 where it is in none."""
+    answer = api.cuStreamGetCaptureInfo(stream)
+    return int(answer[2]) if not answer[0] and int(answer[1]) == 1 else 0
