@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Arrays = Mapping[str, Any]  # keyword -> float64 tensor, or a number for scalars
@@ -37,6 +37,15 @@ TIMED_GEMMS = (
 )
 
 
+# Few tiles, long K: the projections of a small batch.
+TIMED_SKINNY = (
+    (128, 1024, 16384),
+    (64, 1024, 16384),
+    (16, 2048, 8192),
+    (128, 4096, 16384),
+)
+
+
 @dataclass(frozen=True)
 class Reference:
     """A megakernel's meaning, and what to try it on."""
@@ -64,6 +73,15 @@ def _gemm(compute: Callable[[Arrays], Any], multiplications: int = 1) -> Referen
         "TFLOP/s",
         {},
         4e-3 if multiplications > 1 else 1e-3,
+    )
+
+
+def _skinny(compute: Callable[[Arrays], Any]) -> Reference:
+    """A GEMM with few tiles and a long K, which split-K is for."""
+    return replace(
+        _gemm(compute),
+        repeated={"M": 128, "N": 1024, "K": 4104},
+        timed=dict(zip("MNK", TIMED_SKINNY[0], strict=True)),
     )
 
 
@@ -123,6 +141,7 @@ _PATTERNS: tuple[tuple[str, Callable[[], Reference]], ...] = (
     (r"gemm_residual.*", lambda: _gemm(lambda x: _product(x) + x["residual"])),
     (r"gemm_bias.*", lambda: _gemm(lambda x: _product(x) + x["bias"])),
     (r"gemm_relu.*", lambda: _gemm(lambda x: _product(x).clamp(min=0))),
+    (r"gemm_split_k.*", lambda: _skinny(_product)),
     (r"gemm", lambda: _gemm(_product)),
     (
         r"gated_gemm.*",
