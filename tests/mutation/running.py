@@ -78,6 +78,7 @@ def _walks(run: Composition) -> bool:
         try:
             while steps := [after for after in machine.steps(state) if after != state]:
                 state = rng.choice(steps)
+            machine.ended(state)
         except Bad:
             return False
         if machine.crossed or not machine.over(state):

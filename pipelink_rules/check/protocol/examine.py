@@ -18,7 +18,7 @@ from pipelink_rules.check.protocol.model import (
     Process,
 )
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.protocol.races import aliases, races, recycled
+from pipelink_rules.check.protocol.races import aliases, overruns, races, recycled
 
 # kind of group -> problem where it is pending too long
 UNDRAINED = {
@@ -45,6 +45,7 @@ def examine(composition: Composition) -> tuple[Problem, ...]:
         return (*problems, deadlock(graph, verdict.cycle))
     clocks = Clocks(graph, verdict.order)
     problems += aliases(graph, clocks)
+    problems += overruns(graph, clocks)
     problems += recycled(graph, clocks)
     problems += races(graph, clocks)
     return tuple(problems)

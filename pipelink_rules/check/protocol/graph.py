@@ -57,7 +57,7 @@ class Access(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A wait for, or an arrival on, an event of period 0; it runs in period -`ahead`."""
+    """A wait for, an arrival or copy on, an event of period 0; it runs in period -`ahead`."""
 
     process: int
     position: int
@@ -98,7 +98,7 @@ class Graph:
         # all by (target, item of period 0)
         self.waits: dict[tuple[str, int], list[Use]] = defaultdict(list)
         self.arrivals: dict[tuple[str, int], list[Use]] = defaultdict(list)
-        self.copies: dict[tuple[str, int], list[int]] = defaultdict(list)  # on that barrier phase
+        self.copies: dict[tuple[str, int], list[Use]] = defaultdict(list)  # on that barrier phase
         self.accesses: dict[tuple[str, int], list[Access]] = defaultdict(list)
         self._chains()
         self._tensor_cores()
@@ -112,6 +112,14 @@ class Graph:
         if self.finite:
             return item, 0
         return item % items, item // items
+
+    def action_of(self, use: Use) -> Action:
+        """The clause behind a use: that of the commit for what comes on its own."""
+        action = self.actions[use.node]
+        if action is not None:
+            return action
+        index, core = next(pair for pair in self.cores.items() if pair[1].number == use.process)
+        return self.composition.processes[index].period[core.commits[self.position[use.node]]]
 
     def label(self, node: int) -> str:
         """The node in words."""
@@ -205,7 +213,7 @@ class Graph:
                 self.event_of[arrived] = Event("arrived", action.target, item)
                 self.before[arrived].append((node, 0))
                 self.before[event].append((arrived, ahead))
-                self.copies[target, item].append(arrived)
+                self.copies[target, item].append(use)
 
     def _access(self, index: int) -> None:
         composition, base = self.composition, self.base[index]

@@ -13,7 +13,7 @@ class Problem(NamedTuple):
     kind        code    first, second                                  numbers
     arrivals    PL0201  some arrival, -                                found, wanted, item, items
     bytes       PL0202  the expect or copy, -                          announced, delivered, item
-    alias       PL0203  the wait, -                                    -1: too early, 1: lapped
+    alias       PL0203  the wait or arrival, -                         -1: too early, 1: lapped
     recycle     PL0303  arrival of a generation, one of the next       -
     threads     PL0302  some use of the named barrier, -               found, wanted
     starved     PL0401  the wait, -                                    found, wanted

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.protocol import tensor
-from pipelink_rules.check.protocol.clocks import Clocks
+from pipelink_rules.check.protocol.clocks import Clocks, Row
 from pipelink_rules.check.protocol.graph import Access, Graph, Use
 from pipelink_rules.check.protocol.model import IN_TENSOR_MEMORY, MMA, STORE, TENSOR_MMA
 from pipelink_rules.check.protocol.problem import Problem
@@ -97,8 +97,30 @@ def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
                 told.add(key)
                 yield Problem("alias", target, action, None, (1,))
             elif _early(
-                graph, clocks, use, graph.split(item - barrier.stages, barrier.items), target
+                graph,
+                clocks,
+                clocks.before_start(use.node),
+                use,
+                graph.split(item - barrier.stages, barrier.items),
+                target,
             ):
+                told.add(key)
+                yield Problem("alias", target, action, None, (-1,))
+
+
+def overruns(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+    """Arrivals that may be counted for the phase before theirs, because it is not complete yet."""
+    told: set[tuple[str, str]] = set()
+    for (target, item), arrivals in list(graph.arrivals.items()):
+        barrier = graph.composition.barriers.get(target)
+        if barrier is None:
+            continue
+        previous = graph.split(item - barrier.stages, barrier.items)
+        for use in arrivals:
+            action = graph.action_of(use)
+            key = (target, action.origin.owner)
+            row = clocks.rows[use.node]
+            if key not in told and _early(graph, clocks, row, use, previous, target):
                 told.add(key)
                 yield Problem("alias", target, action, None, (-1,))
 
@@ -106,22 +128,33 @@ def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
 def _lapped(
     graph: Graph, clocks: Clocks, use: Use, following: tuple[int, int], target: str
 ) -> bool:
-    """Whether the next phase of the stage can complete while this wait still polls."""
-    arrivals = graph.arrivals.get((target, following[0]), ())
+    """Whether the next phase of the stage can complete while this wait still polls.
+
+    It needs all its arrivals, and the bytes of all its copies.
+    """
+    phase = target, following[0]
+    copies = [use for use in graph.copies.get(phase, ()) if _bytes(graph, use) > 0]
+    needed = [*graph.arrivals.get(phase, ()), *copies]
     waiting = ((use.process, use.position),)
-    return bool(arrivals) and not any(
+    return bool(needed) and not any(
         clocks.passed(
-            clocks.rows[arrival.node], waiting, following[1] - arrival.ahead + use.ahead, False
+            clocks.rows[other.node], waiting, following[1] - other.ahead + use.ahead, False
         )
-        for arrival in arrivals
+        for other in needed
     )
 
 
-def _early(graph: Graph, clocks: Clocks, use: Use, previous: tuple[int, int], target: str) -> bool:
-    """Whether the phase before of the stage may be incomplete when this wait begins."""
+def _bytes(graph: Graph, use: Use) -> int:
+    action = graph.actions[use.node]
+    return action.bytes if action else 0
+
+
+def _early(
+    graph: Graph, clocks: Clocks, row: Row, use: Use, previous: tuple[int, int], target: str
+) -> bool:
+    """Whether the phase before of the stage may be incomplete when this wait or arrival comes."""
     if graph.finite and previous[0] < 0:
         return False
-    row = clocks.before_start(use.node)
     phase = (target, previous[0])
 
     def over(other: Use) -> bool:

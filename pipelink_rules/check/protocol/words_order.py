@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelink_rules.check.phrases import count, labels
 from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.model import READS, Action
+from pipelink_rules.check.protocol.model import ARRIVE, READS, Action
 from pipelink_rules.check.protocol.phrases import end_of, file_of, notes_of, subject_of, what_of
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.resolved import Resolved
@@ -168,11 +168,12 @@ def resolved_port(resolved: Resolved, action: Action) -> str | None:
 
 
 def alias(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnostic:
-    """PL0203: a wait can take one phase for another."""
+    """PL0203: a wait or an arrival can take one phase for another."""
     problem = item.problem
     assert problem.first is not None
     origin = problem.first.origin
     (side,) = problem.numbers
+    arrives = problem.first.kind == ARRIVE
     channel = blueprint.channel_of[problem.target]
     stages = count(item.stages[channel.name], "stage")
     return Diagnostic(
@@ -183,12 +184,17 @@ def alias(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diagnostic:
                 origin.span,
                 "the phase after the awaited one may complete before this wait sees it"
                 if side > 0
+                else "the phase before may still be incomplete: this arrival is counted for it"
+                if arrives
                 else "the phase before the awaited one may still be incomplete here",
             ),
             (resolved.connection(channel).span, ""),
         ),
-        expected="waits at most one phase from the barrier: parity tells only two apart",
-        found=f"with {stages}, nothing keeps this wait within one phase",
+        expected="every phase complete before anyone arrives for the next"
+        if arrives
+        else "waits at most one phase from the barrier: parity tells only two apart",
+        found=f"with {stages}, nothing keeps this "
+        + ("arrival out of the phase before" if arrives else "wait within one phase"),
         at_run_time="the role runs ahead into a stage that is still in use, or waits for ever",
         notes=notes_of(blueprint, item, problem.target),
         helps=(f"let `{origin.owner}` wait for every item of `{origin.name}` and release it",),

@@ -60,17 +60,21 @@ def explore(composition: Composition, limit: int = 200_000, atomic: bool = True)
                     if following not in seen:
                         seen.add(following)
                         todo.append(following)
-            if stuck and state & end.mask != end.value:
-                return DEADLOCK
+            if stuck:
+                if state & end.mask != end.value:
+                    return DEADLOCK
+                machine.ended(state)
             if len(seen) > limit:
                 return LIMIT
     except Bad as bad:
         return str(bad)
+    finally:
+        machine.close()
     return PROXY if machine.crossed else OK
 
 
 def replay(composition: Composition, schedule: Iterable[Step]) -> str:
-    """The verdict over one interleaving: OK where it goes on, LIMIT where a step cannot be done."""
+    """The verdict over one interleaving; LIMIT where one of its steps is not possible."""
     machine = Machine(composition)
     bits = {source: bit for bit, source in machine.sources.items()}
     state = machine.start
@@ -87,6 +91,8 @@ def replay(composition: Composition, schedule: Iterable[Step]) -> str:
             if following == state:
                 return LIMIT
             state = following
+        if machine.over(state):
+            machine.ended(state)
     except Bad as bad:
         return str(bad)
     if machine.crossed:

@@ -211,6 +211,17 @@ class Machine:
         """Whether every process is at its end."""
         return state & self.end.mask == self.end.value
 
+    def ended(self, state: int) -> None:
+        """Raises Bad where the kernel ends with groups that still read its memory."""
+        if any(state & bits for bits in self.groups.values()):
+            raise Bad("race")
+
+    def close(self) -> None:
+        """Lets go of the transitions, which hold on to the machine: it is freed at once."""
+        self.programs.clear()
+        self._makers.clear()
+        self.arrivals.clear()
+
     def steps(self, state: int) -> Iterator[int]:
         """The states that can follow.  Raises Bad."""
         for index, program in enumerate(self.programs):

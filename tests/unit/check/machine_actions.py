@@ -56,7 +56,14 @@ def _arrive(
 ) -> Callable[[], Transition]:
     cell = _barrier(machine, action.target, action.item)
     settled = _settled(machine, action.target, action.amount, action.bytes)
-    return lambda: cell.moved(settled, machine.one(index, position))
+    wanted = action.item // machine.composition.barriers[action.target].stages
+
+    def rule(now: Phase) -> Phase:
+        if now[0] != wanted:
+            raise Bad("alias")  # counted for another phase
+        return settled(now)
+
+    return lambda: cell.moved(rule, machine.one(index, position))
 
 
 def _barrier(machine: Machine, name: str, item: int) -> Cell:
@@ -118,6 +125,8 @@ def _slot(machine: Machine, place: tuple[str, int]) -> Cell:
 
 
 def _written(now: tuple[int | None, int], item: int) -> tuple[int | None, int]:
+    if now[0] is not None and now[0] > item:
+        raise Bad("race")  # it wipes out a later item
     return (item, now[1] + 1) if now[0] == item else (item, 1)
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 from compositions import chain, crowd, epilogue, gemm, ping_pong, proxied
+from compositions_found import FOUND
 from interleavings import ALIAS, DEADLOCK, LIMIT, OK, PROXY, RACE, explore
 from mutations import mutated, with_known_bytes
-from oracle_comparison import agree, periods
+from oracle_comparison import agree, judged, periods
 from programs import program
 
 from pipelink_rules.check.protocol.blueprint import Blueprint
@@ -50,6 +51,14 @@ def test_scenario(name: str) -> None:
     composition, kind, verdict = SCENARIOS[name]
     assert {problem.kind for problem in examine(composition)} >= ({kind} if kind else set())
     assert bool(examine(composition)) is bool(kind)
+    assert explore(unroll(composition, 4)) == verdict
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_once_judged_differently(name: str) -> None:
+    composition, kind, verdict = FOUND[name]
+    kinds = judged(composition)
+    assert kind in kinds if kind else not kinds
     assert explore(unroll(composition, 4)) == verdict
 
 
