@@ -78,7 +78,7 @@ def _only(keep: Callable[[Problem], bool]) -> Callable[[Any], Any]:
 BROKEN: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "that fences help": (clocks.Clocks, "passed", _never_fenced),
     "that fences are needed": (clocks.Clocks, "passed", _always_fenced),
-    "that reads need a fence": (races, "_broken", _reads_without_fence),
+    "that reads need a fence": (races, "_in_shared_memory", _reads_without_fence),
     "when a period is over": (clocks.Clocks, "passed", _one_period_late),
     "when groups are over": (graph, "completions", _over_at_once),
     "that stages are used again": (examine, "races", _only(lambda p: p.numbers == (0,))),
