@@ -6,7 +6,8 @@ A section that was not run says so, with the command that runs it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 NOT_RUN = "Not run yet: `{command}`."
@@ -14,11 +15,16 @@ TOOLS = ("memcheck", "synccheck", "racecheck")
 BAD = ("hang", "fault", "race", "wrong numbers")
 
 
-def gpu_lines(results: dict[str, Any]) -> list[str]:
-    """All sections, in order."""
+def gpu_lines(results: dict[str, Any], harmless: Mapping[str, str]) -> list[str]:
+    """All sections, in order; harmless: mistake -> why it may well go right."""
     lines: list[str] = []
     for title, key, command, render in (
-        ("Refused ones really fail", "forced", "python benchmarks/forced.py", _forced),
+        (
+            "Refused ones really fail",
+            "forced",
+            "python benchmarks/forced.py",
+            partial(_forced, harmless),
+        ),
         ("Accepted mutants run well", "trials", "python benchmarks/trials.py", _trials),
         ("A thousand launches", "launches", "python benchmarks/instrumented.py", _launches),
         ("Estimated and measured intervals", "steady", "python benchmarks/steady.py", _steady),
@@ -40,7 +46,7 @@ def _ran(section: dict[str, Any]) -> str:
     )
 
 
-def _forced(section: dict[str, Any]) -> Iterator[str]:
+def _forced(harmless: Mapping[str, str], section: dict[str, Any]) -> Iterator[str]:
     rows = section["rows"]
     counts = Counter(row["verdict"] for row in rows)
     bad = ", ".join(f"{counts[name]} {name}" for name in BAD if counts[name])
@@ -57,7 +63,7 @@ def _forced(section: dict[str, Any]) -> Iterator[str]:
         codes = ", ".join(_link(code) for code in row["codes"])
         told = _cell(row["told"])
         if row["verdict"] == "right":
-            told += f". {row['harmless'] or '**No reason is written down.**'}"
+            told += f". {harmless.get(row['name']) or '**No reason is written down.**'}"
         head = f"| {_cell(row['what'])} | `{row['megakernel']}` | {codes} "
         yield f"{head}| {row['verdict']} | {told} |"
 

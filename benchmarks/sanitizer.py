@@ -27,10 +27,11 @@ _SMALL = {"M": 264, "N": 520, "K": 200, "R": 37}
 
 def sanitize(subject: Subject, timeout: int = 120) -> list[dict[str, Any]]:
     """One row per tool; `not available` where the machine has none or refuses the device."""
-    return [_run(subject, tool, timeout) for tool in TOOLS]
+    return [run_tool(subject, tool, timeout) for tool in TOOLS]
 
 
-def _run(subject: Subject, tool: str, timeout: int) -> dict[str, Any]:
+def run_tool(subject: Subject, tool: str, timeout: int) -> dict[str, Any]:
+    """What one tool says to one small launch."""
     program = shutil.which("compute-sanitizer")
     row: dict[str, Any] = {"megakernel": subject.name, "tool": tool}
     if program is None:

@@ -116,6 +116,8 @@ def verdict_of(seen: Mapping[str, Any]) -> str:
         return "race"
     if seen["wrong_launches"] or seen.get("outside"):
         return "wrong numbers"
+    if " findings" in seen.get("racecheck", ""):
+        return "race"
     return "right"
 
 
@@ -142,4 +144,6 @@ def told(seen: Mapping[str, Any]) -> str:
         parts.append(f"{seen['unequal_launches']} of {count} differ from the first")
     if seen.get("outside"):
         parts.append("written outside of the result")
+    if "racecheck" in seen:
+        parts += [f"{count} launches right and equal", f"racecheck: {seen['racecheck']}"]
     return f"{'; '.join(parts) or f'{count} launches right and equal'} ({runtime})"

@@ -18,6 +18,7 @@ from noted import row as warp_row
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "benchmarks"))
 
+import cases  # noqa: E402
 import forced  # noqa: E402
 import instrumented  # noqa: E402
 import proof  # noqa: E402
@@ -73,6 +74,8 @@ def test_children() -> None:
         ({"wrong_launches": 30, "most_wrong": 10}, "wrong numbers", "10 elements (1.00%)"),
         ({"wrong_launches": 3, "most_wrong": 1}, "race", "3 of 30 launches wrong"),
         ({"unequal_launches": 2}, "race", "2 of 30 differ from the first"),
+        ({"racecheck": "2 findings: Potential RAW"}, "race", "equal; racecheck: 2 findings"),
+        ({"racecheck": "ok"}, "right", "30 launches right and equal; racecheck: ok"),
         ({"outside": True}, "wrong numbers", "written outside of the result"),
     ],
 )
@@ -110,10 +113,12 @@ def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(forced, "try_child", child)
     monkeypatch.setattr(forced, "begun", proofs.Section)
+    monkeypatch.setattr(forced, "racechecked", lambda folder, name: f"{folder.name} {name}")
     out = tmp_path / "out.json"
     assert forced.run_all([], out, 100) == 0
     assert asked == [("one", "watchdog"), ("two", "watchdog"), ("two", "jitter")]
     assert [r["verdict"] for r in proofs.read(out)["forced"]["rows"]] == ["hang", "right"]
+    assert "racecheck: watchdog gemm" in proofs.read(out)["forced"]["rows"][1]["told"]
     assert forced.run_all(["two"], out, 0) == 1
     assert "left out" in proofs.read(out)["forced"]["rows"][0]["told"]
 
@@ -169,7 +174,7 @@ HEAD = {"date": "today", "card": "H200", "driver": "1", "toolkit": "13.5", "comm
 
 
 def test_what_did_not_run_is_said() -> None:
-    text = "\n".join(proof_gpu.gpu_lines({}))
+    text = "\n".join(proof_gpu.gpu_lines({}, {}))
     assert text.count("Not run yet: `python benchmarks/") == 4
     assert "13.5" not in text
 
@@ -177,9 +182,9 @@ def test_what_did_not_run_is_said() -> None:
 def test_tables() -> None:
     row = {"name": "a", "megakernel": "gemm", "what": "It | hangs.", "codes": ["PL0401", "PL0204"]}
     rows = [
-        {**row, "verdict": "hang", "told": "x waits", "harmless": ""},
-        {**row, "verdict": "right", "told": "30 launches right", "harmless": "Said the manual."},
-        {**row, "verdict": "right", "told": "30 launches right", "harmless": ""},
+        {**row, "verdict": "hang", "told": "x waits"},
+        {**row, "verdict": "right", "told": "30 launches right", "name": "b"},
+        {**row, "verdict": "right", "told": "30 launches right"},
     ]
     trial = {"megakernel": "gemm", "text": "gemm: t", "reason": "resources", "told": "good"}
     results = {
@@ -198,7 +203,7 @@ def test_tables() -> None:
         },
         "steady": {**HEAD, "rows": [{"megakernel": "gemm", "cycles": 1024.0, "measured": 1100.0}]},
     }
-    text = "\n".join(proof_gpu.gpu_lines(results))
+    text = "\n".join(proof_gpu.gpu_lines(results, {"b": "Said the manual."}))
     assert "1 hang; 2 went right" in text and "It \\| hangs." in text
     assert "[PL0401](errors/PL0401.md), PL0204" in text
     assert "Said the manual." in text and text.count("No reason is written down") == 1
@@ -213,11 +218,12 @@ def test_the_page_shows_the_results_there_are() -> None:
     """Every megakernel of the repository, every mistake, thirty trials, once they have run."""
     results = proofs.read(proofs.RESULTS)
     lines = proof.page()
-    for line in proof_gpu.gpu_lines(results):
+    harmless = {case.name: case.harmless for case in cases.cases()}
+    for line in proof_gpu.gpu_lines(results, harmless):
         assert line in lines
     for section in ("launches", "steady"):
         ran = {row["megakernel"] for row in results.get(section, {}).get("rows", [])}
         assert not ran or ran >= set(declared.megakernels()), f"{section}: run it again"
     for row in results.get("forced", {}).get("rows", []):
-        assert row["verdict"] != "right" or row["harmless"], f"{row['name']}: why is it harmless?"
+        assert row["verdict"] != "right" or harmless[row["name"]], f"{row['name']}: why?"
     assert "trials" not in results or len(results["trials"]["rows"]) == 30
