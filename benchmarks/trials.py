@@ -1,6 +1,6 @@
 """Do mutants that the check accepts run well?  Thirty of them, drawn by seed, on a GPU.
 
-    python benchmarks/trials.py --link           # no GPU; links build/proof/trials/*
+    python benchmarks/trials.py --link [--missing]   # no GPU; links build/proof/trials/*
     python benchmarks/trials.py [--out FILE]
 
 Drawn from the list that `benchmarks/mutation.py` leaves: accepted mutants that give another kernel
@@ -15,6 +15,7 @@ import argparse
 import random
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,26 +36,51 @@ def main() -> int:
     """Links, or launches what was linked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--link", action="store_true", help="link everything (needs no GPU)")
+    parser.add_argument("--missing", action="store_true", help="link what the plan lacks")
     parser.add_argument("--limit", type=float, default=120, help="seconds; starts nothing after")
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    return link_all() if arguments.link else run_all(arguments.out, arguments.limit)
+    return (
+        link_all(arguments.missing) if arguments.link else run_all(arguments.out, arguments.limit)
+    )
 
 
-def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
-    """As many of them, in order; the same for the same list."""
-    chosen = random.Random(seed).sample(range(len(trials)), min(count, len(trials)))
+def drawn(
+    trials: list[str], accepted: Callable[[str], bool], seed: int = SEED, count: int = COUNT
+) -> list[str]:
+    """As many of them, in the order of the list; those that are refused by now are passed over."""
+    turn = random.Random(seed)
+    first = turn.sample(range(len(trials)), min(count, len(trials)))
+    others = [place for place in range(len(trials)) if place not in first]
+    turn.shuffle(others)
+    chosen: list[int] = []
+    for place in (*first, *others):
+        if len(chosen) < count and accepted(trials[place]):
+            chosen.append(place)
     return [trials[place] for place in sorted(chosen)]
 
 
-def link_all() -> int:
+def accepted(text: str) -> bool:
+    """Whether no stage refuses the mutant of a line."""
+    from whole import outcome
+
+    return not outcome(*found_by(text)).stage
+
+
+def link_all(missing: bool) -> int:
     """Every drawn mutant with `jitter`, and whether its machine code differs at all."""
     from copies import Copy
 
     copy = Copy(BUILD / "proof.trials")
     rows: list[dict[str, Any]] = []
     before: dict[str, str] = {}
-    for number, text in enumerate(drawn(read(MUTATION)["trials"])):
+    old = {row["text"]: row for row in read(PLAN).get("trials", []) if "problem" not in row}
+    listed = read(MUTATION)["trials"]
+    for text in drawn(listed, accepted):
+        number = listed.index(text)
+        if missing and text in old:
+            rows.append(old[text])
+            continue
         start = time.monotonic()
         rows.append(link_one(number, text, copy, before))
         said = rows[-1].get("problem", "the same code" if rows[-1].get("same") else "other code")
