@@ -13,9 +13,9 @@ from pipelink_rules.model.program import Instance
 
 
 def promises_agree(resolved: Resolved) -> Iterator[Diagnostic]:
-    """PL1102: what passes in registers is accumulated and treats NaN alike on both ends."""
+    """PL1102: both ends of registers and tensor memory accumulate alike and treat NaN alike."""
     for connection in resolved.program.connections:
-        if resolved.port(connection.producer).space != "registers":
+        if resolved.port(connection.producer).space not in ("registers", "tensor_memory"):
             continue
         source = resolved.contracts[connection.producer[0]].numeric
         sink = resolved.contracts[connection.consumer[0]].numeric

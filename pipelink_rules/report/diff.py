@@ -63,6 +63,7 @@ def diff_links(before: Link, after: Link) -> str:
         ("Connections", _connections(before), _connections(after)),
         ("Stages", _stages(before), _stages(after)),
         ("Shared memory", _memory(before), _memory(after)),
+        ("Tensor memory", _tensor(before), _tensor(after)),
         ("Warps and registers", _warps(before), _warps(after)),
         ("Barriers", _barriers(before), _barriers(after)),
         ("Parameters", _parameters(before), _parameters(after)),
@@ -120,6 +121,12 @@ def _memory(link: Link) -> dict[str, object]:
     }
     total = {"dynamic shared memory": link.placement.shared_bytes}
     return {**places, **total, "CTAs per SM": link.placement.occupancy}
+
+
+def _tensor(link: Link) -> dict[str, object]:
+    first = {f"{name}, first column": column for name, column in link.placement.columns}
+    taken = link.placement.tensor_columns
+    return {**first, "columns allocated": taken} if taken else {}
 
 
 def _warps(link: Link) -> dict[str, object]:

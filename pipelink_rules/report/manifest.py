@@ -74,11 +74,13 @@ def grid_expression(program: Program) -> str:
 def summary_of(program: Program, placement: Placement, audit: Audit) -> dict[str, str]:
     """The cells of a table row about one link."""
     stages = [f"{name} {count}" for name, count in placement.stages]
+    tensor = {"tensor columns": str(placement.tensor_columns)} if placement.tensor_columns else {}
     return {
         "megakernel": program.name,
         "target": program.target,
         "shared bytes": str(placement.shared_bytes),
         "stages": ", ".join(stages) or "-",
+        **tensor,
         "registers": _registers(placement, audit),
         "barriers": str(_barriers(program, placement)),
         "instructions": str(audit.instructions),

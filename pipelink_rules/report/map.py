@@ -21,6 +21,7 @@ from pipelink_rules.report.rows import (
     warp_rows,
 )
 from pipelink_rules.report.steady import steady_rows, steady_text
+from pipelink_rules.report.tensor import tensor_rows, tensor_text
 
 
 def render_map(program: Program, placement: Placement, audit: Audit) -> str:
@@ -30,6 +31,7 @@ def render_map(program: Program, placement: Placement, audit: Audit) -> str:
         (
             ("Forced", _forced(program, placement, audit)),
             ("Shared memory", _memory(program, placement)),
+            ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, audit)),
             ("Rings and their barriers", columns(*ring_rows(program, placement))),
             ("Steady state (estimate)", _steady(program, placement)),
@@ -50,6 +52,7 @@ def placement_text(program: Program, placement: Placement) -> str:
         (
             ("Forced", _forced(program, placement, None)),
             ("Shared memory", _memory(program, placement)),
+            ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, None)),
             ("Rings and their barriers", columns(*ring_rows(program, placement))),
             ("Named barriers", columns(*named_rows(program, placement))),
@@ -89,6 +92,11 @@ def _memory(program: Program, placement: Placement) -> list[str]:
         f"stage counts {stages} ({placement.solver}); {placement.occupancy} CTA per SM"
         + ("; kept from the previous placement" if placement.kept else ""),
     ]
+
+
+def _tensor(program: Program, placement: Placement) -> list[str]:
+    said = tensor_text(program, placement)
+    return [*columns(*tensor_rows(program, placement)), f"  {said}"] if said else []
 
 
 def _warps(program: Program, placement: Placement, audit: Audit | None) -> list[str]:

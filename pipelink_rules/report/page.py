@@ -26,6 +26,7 @@ from pipelink_rules.report.rows import (
     warp_rows,
 )
 from pipelink_rules.report.steady import steady_rows, steady_text
+from pipelink_rules.report.tensor import tensor_rows, tensor_text
 
 # No script, no font, no picture of another host: the page says so to the browser, too.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -83,6 +84,12 @@ def _body(program: Program, placement: Placement, audit: Audit) -> Iterator[str]
             f"({placement.solver})"
         ),
     )
+    if placement.tensor_columns:
+        yield _section(
+            "Tensor memory",
+            table(*tensor_rows(program, placement)),
+            _note(tensor_text(program, placement)),
+        )
     yield _section(
         "Warps and registers",
         warps_picture(program, placement, audit, colours),

@@ -12,6 +12,7 @@ from pipelink_rules.model.program import (
     MULTICAST,
     RING,
     SCRATCH,
+    TENSOR_MEMORY,
     Connection,
     Program,
     ProgramRole,
@@ -77,7 +78,7 @@ def ring_rows(program: Program, placement: Placement) -> Rows:
         (
             channel.name,
             stages[channel.name],
-            channel.stage_bytes,
+            f"{channel.columns} columns" if channel.columns else channel.stage_bytes,
             barriers[channel.name],
             f"{channel.shares} x " * (channel.shares > 1) + f"{channel.full_arrivals}",
             channel.empty_arrivals,
@@ -102,6 +103,7 @@ def named_rows(program: Program, placement: Placement) -> Rows:
 _TRANSFERS = {
     RING: "same memory, full/empty mbarriers; no code",
     MULTICAST: "a ring; CTAs of the cluster load for each other",
+    TENSOR_MEMORY: "same columns of tensor memory, full/empty mbarriers",
     FUSED: "by reference in the same warps; no code",
     HANDOVER: "through a shared ring that the linker made",
     SCRATCH: "memory of the launcher; no code",

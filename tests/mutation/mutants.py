@@ -19,7 +19,7 @@ WORDS = {
     "split": ("role", "warpgroup", "warp"),
     "proxy": ("generic", "async"),
     "direction": ("in", "out"),
-    "space": ("ring", "registers", "global", "scalar"),
+    "space": ("ring", "tensor_memory", "registers", "global", "scalar"),
     "swizzle": (0, 32, 64, 128),
     "dtype": ("bf16", "f16", "f32"),
     "type": ("f32", "i32", "u32"),
@@ -43,6 +43,22 @@ KINDS = {
     "numeric": "numeric",
 }
 OPERATION = re.compile(r"(release \w+ lag|await \w+) (\d+)(.*)")
+# operations of tensor memory -> those that look alike
+TENSOR_FORMS = tuple(
+    (re.compile(form), other)
+    for form, other in (
+        (r"commit mma -> (\w+)", r"commit \1"),
+        (r"commit mma -> (\w+)", r"release \1"),
+        (r"commit (?!mma)(\w+)", r"commit mma -> \1"),
+        (r"release (\w+)(?: lag \d+)?", r"commit mma -> \1"),
+        (r"mma (\w+) -> (\w+)", r"mma \1"),
+        (r"fence tensor before", "fence tensor after"),
+        (r"fence tensor after", "fence tensor before"),
+        (r"fence tensor \w+", "fence async"),
+        (r"await tensor load", "await tensor store"),
+        (r"await tensor store", "await tensor load"),
+    )
+)
 OTHER_VERB = {
     "sync": "arrive",
     "arrive": "sync",
@@ -213,6 +229,14 @@ def _bodies(body: list[Any]) -> Iterator[tuple[str, list[Any], str, str]]:
                     other = f"{found[1]} {number}{found[3]}"
                     what = "lag" if verb == "release" else "depth"
                     yield what, [*head, other, *tail], name, other
+        for form, other in TENSOR_FORMS:
+            if changed := form.fullmatch(item):
+                yield (
+                    "tensor form",
+                    [*head, changed.expand(other), *tail],
+                    name,
+                    changed.expand(other),
+                )
         if verb in OTHER_VERB:
             other = item.replace(verb, OTHER_VERB[verb], 1).split(" -> ")[0]
             yield "verb", [*head, other, *tail], name, other

@@ -11,7 +11,7 @@ from below: the transfers and the tensor cores allow it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.blueprint import Blueprint, TooLong
@@ -19,6 +19,7 @@ from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.graph import Graph
 from pipelink_rules.check.protocol.latency import Latency, latency_of
 from pipelink_rules.check.protocol.model import (
+    ACCUMULATE,
     ARRIVE,
     COPY,
     MEET,
@@ -26,11 +27,17 @@ from pipelink_rules.check.protocol.model import (
     READ,
     SIGNAL,
     STORE,
+    TENSOR_COMMIT,
+    TENSOR_LOAD,
+    TENSOR_MMA,
+    TENSOR_STORE,
     WAIT,
     WRITE,
     Action,
 )
 from pipelink_rules.check.protocol.trips import looping, ranges
+from pipelink_rules.contract.item import tensor_columns
+from pipelink_rules.model.program import TENSOR_MEMORY
 
 Edge = tuple[int, int, int, int]  # earlier node, later node, distance, cycles
 
@@ -90,15 +97,18 @@ def timed(graph: Graph, blueprint: Blueprint, latency: Latency) -> Iterator[Edge
             yield earlier, node, distance, _cost(graph, earlier, node, latency)
     for accesses in graph.accesses.values():
         for access in accesses:
-            if access.action.kind in (MMA, STORE):
-                lasts = _engine(access.action, blueprint, latency)
-                lasts += latency.store if access.action.kind == STORE else 0
+            kind = access.action.kind
+            if kind in (MMA, STORE, TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE):
+                period = graph.composition.processes[access.process].period
+                lasts = _engine(access.action, blueprint, latency, period)
+                lasts += latency.store if kind == STORE else 0
+                lasts += latency.tensor if kind in (TENSOR_MMA, TENSOR_LOAD) else 0
                 for process, position in access.ends:
                     length = graph.lengths[process]
                     end = graph.base[process] + position % length
                     yield access.node, end, position // length, lasts
     for index, member in enumerate(graph.composition.processes):
-        for kind in (COPY, MMA, STORE):
+        for kind in (COPY, MMA, STORE, TENSOR_MMA, TENSOR_LOAD):
             places = [at for at, action in enumerate(member.period) if action.kind == kind]
             for number, place in enumerate(places):
                 after = (number + 1) % len(places)
@@ -106,7 +116,7 @@ def timed(graph: Graph, blueprint: Blueprint, latency: Latency) -> Iterator[Edge
                     graph.base[index] + place,
                     graph.base[index] + places[after],
                     int(after <= number),
-                    _engine(member.period[place], blueprint, latency),
+                    _engine(member.period[place], blueprint, latency, member.period),
                 )
 
 
@@ -122,6 +132,11 @@ def _cost(graph: Graph, earlier: int, later: int, latency: Latency) -> int:
         COPY: latency.issue,
         MMA: latency.issue,
         STORE: latency.issue,
+        TENSOR_MMA: latency.issue,
+        ACCUMULATE: 0,  # the same instruction
+        TENSOR_COMMIT: latency.issue,
+        TENSOR_LOAD: latency.issue,
+        TENSOR_STORE: latency.issue,
         READ: latency.access,
         WRITE: latency.access,
         SIGNAL: latency.barrier,
@@ -129,13 +144,19 @@ def _cost(graph: Graph, earlier: int, later: int, latency: Latency) -> int:
     }.get(action.kind, 1)
 
 
-def _engine(action: Action, blueprint: Blueprint, latency: Latency) -> int:
-    """Cycles for which the copy engine or the tensor cores are busy with it."""
+def _engine(
+    action: Action, blueprint: Blueprint, latency: Latency, period: Sequence[Action]
+) -> int:
+    """Cycles for which the copy engine, the tensor cores or their memory are busy with it."""
     if action.kind == COPY:
         return max(action.bytes, 0) // latency.bytes
     if action.kind == STORE:
         return latency.issue
-    members = blueprint.contracts[action.origin.instance].port(action.origin.name).members
+    port = blueprint.contracts[action.origin.instance].port(action.origin.name)
+    if action.kind in (TENSOR_LOAD, TENSOR_STORE):  # the accesses of an item share its columns
+        times = sum(other[:3] == action[:3] for other in period)
+        return -(-tensor_columns(port) // max(times, 1)) * latency.column
+    members = port.members
     sizes = [[extent.literal or 1 for extent in member.shape] for member in members]
     rows, *others = (size[0] for size in sizes)
     products = rows * (sum(others) or rows) * sizes[0][-1]
@@ -199,17 +220,19 @@ def _words(graph: Graph, blueprint: Blueprint, critical: list[Edge]) -> tuple[st
     """What bounds a pipeline whose slowest cycle this is."""
     nodes = [edge[0] for edge in critical]
     targets = {graph.event_of[node].target for node in nodes if node in graph.event_of}
-    rings = sorted(
-        {blueprint.channel_of[name].name for name in targets if name in blueprint.channel_of}
-    )
+    channels = [blueprint.channel_of[name] for name in targets if name in blueprint.channel_of]
+    rings = sorted({channel.name for channel in channels})
     actions = [action for node in nodes if (action := graph.actions[node]) is not None]
     kinds = {action.kind for action in actions}
-    if rings and COPY in kinds:
-        return f"the latency of copies into {', '.join(rings)}", tuple(rings)
+    copied = sorted({channel.name for channel in channels if channel.kind != TENSOR_MEMORY})
+    if copied and COPY in kinds:
+        return f"the latency of copies into {', '.join(copied)}", tuple(copied)
     if rings:
         return f"the hand-over through {', '.join(rings)}", tuple(rings)
     for kind, words in (
         (MMA, "the tensor cores"),
+        (TENSOR_MMA, "the tensor cores"),
+        (TENSOR_LOAD, "loads from tensor memory"),
         (STORE, "the stores"),
         (COPY, "the bandwidth of copies"),
         ("", "the operations"),

@@ -20,10 +20,13 @@ class Latency:
     store: int = 500  # from the issue of a bulk store until its source has been read
     barrier: int = 30  # named barrier
     access: int = 30  # a generic access, whatever is computed with it
+    tensor: int = 100  # until tcgen05.mma or .ld begins to deliver, besides what it moves
+    column: int = 1  # tcgen05.ld or .st of one column of all 128 lanes
     bytes: int = 64  # between L2 and one SM, per cycle
     products: int = 2048  # 16-bit products of the tensor cores of one SM, per cycle
 
 
+# Nothing of tensor memory was measured here: 128 lanes of 4 bytes a cycle, and a round latency.
 # Products: peak of the data sheets / SMs / clock / 2 (Hopper: 989 TFLOPS, 132 SMs, 1.83 GHz).
 LATENCIES: dict[str, Latency] = {
     "sm_90a": Latency(),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from declared import placement_of, program_of
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import program
 
 from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.interval import Edge, Interval, interval, largest_ratio
+from pipelink_rules.check.protocol.latency import LATENCIES
 
 NODES = 4
 edges = st.tuples(
@@ -76,3 +79,31 @@ def test_a_small_tile_is_bound_by_its_copies() -> None:
 def test_without_a_loop_it_is_per_work_item() -> None:
     found = interval(Blueprint(program_of("rms_norm")), dict(placement_of("rms_norm").stages))
     assert found is not None and found.step == "work item"
+
+
+def tensor_with(ab: int, accumulators: int) -> Interval:
+    found = interval(Blueprint(program("tensor")), {"load.ab": ab, "mma.acc": accumulators})
+    assert found is not None
+    return found
+
+
+def test_a_tensor_memory_pipeline_is_bound_by_its_copies_and_then_by_their_bandwidth() -> None:
+    two, six = tensor_with(2, 2), tensor_with(6, 2)
+    assert two.bound == "the latency of copies into load.ab" and two.rings == ("load.ab",)
+    assert six.bound == "the bandwidth of copies (load.load)"
+    assert six.cycles == 2 * 128 * 64 * 2 / 64 < two.cycles
+
+
+@pytest.mark.parametrize("accumulators", [1, 2])
+def test_more_stages_never_take_longer_in_tensor_memory(accumulators: int) -> None:
+    found = [tensor_with(ab, accumulators).cycles for ab in range(2, 7)]
+    assert found == sorted(found, reverse=True)
+    assert tensor_with(3, 2).cycles <= tensor_with(3, accumulators).cycles
+
+
+def test_tcgen05_mma_keeps_the_tensor_cores_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = replace(LATENCIES["sm_100a"], bytes=4096)
+    monkeypatch.setitem(LATENCIES, "sm_100a", fast)
+    found = tensor_with(6, 2)
+    assert found.bound == "the tensor cores (mma.mma)"
+    assert found.cycles == 128 * 128 * 64 / fast.products
