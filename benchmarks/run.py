@@ -19,6 +19,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+PLAIN = ("gemm", "gemm_multicast")  # timed against each other, monoliths and cuBLAS
 PARTS = ("correctness", "repeat", "graph", "overhead", "gemm", "twins", "streaming", "sanitizer")
 
 
@@ -119,14 +120,14 @@ def _overhead(known: list[Any], build: Path, arguments: argparse.Namespace) -> l
 def _gemm(known: list[Any], build: Path, arguments: argparse.Namespace) -> list[Any]:
     from timing import gemm_rows
 
-    plain = [item for item in known if item.name == "gemm"]
-    return [row for item in plain for row in gemm_rows(item, build, arguments.pairs)]
+    plain = [item for item in known if item.name in PLAIN]
+    return [row for item in plain for row in gemm_rows(item, plain, build, arguments.pairs)]
 
 
 def _twins(known: list[Any], build: Path, arguments: argparse.Namespace) -> list[Any]:
     from timing import twin_row
 
-    others = [item for item in known if item.name != "gemm"]
+    others = [item for item in known if item.name not in PLAIN]
     return [row for item in others for row in twin_row(item, arguments.pairs)]
 
 

@@ -14,8 +14,10 @@ from subjects import Subject, bytes_of, make_inputs, make_outputs, sizes_of
 from pipelink_rules.launch import Kernel
 
 
-def gemm_rows(subject: Subject, build: Path, count: int) -> list[dict[str, Any]]:
-    """The plain GEMM on every timed shape against native twin, monoliths and cuBLAS."""
+def gemm_rows(
+    subject: Subject, plain: list[Subject], build: Path, count: int
+) -> list[dict[str, Any]]:
+    """A plain GEMM on every timed shape against native twin, the others, monoliths and cuBLAS."""
     rows = []
     for m, n, k in TIMED_GEMMS:
         sizes = {"M": m, "N": n, "K": k}
@@ -25,6 +27,9 @@ def gemm_rows(subject: Subject, build: Path, count: int) -> list[dict[str, Any]]
         twin = subject.twin("native")
         if twin is not None:
             rivals["native twin"] = _launch(twin, sets)
+        for other in plain:
+            if other.name != subject.name:
+                rivals[other.name] = _launch(other.kernel, sets)
         for cluster in (1, 2):
             rivals[f"monolith, cluster {cluster}"] = _launch(baseline(cluster, build), sets)
         rivals["cuBLAS"] = _cublas(sets)

@@ -3,7 +3,7 @@
 // A Step lives as long as its operation: Step(operation, site, stage, value).
 #pragma once
 
-#include "operation.cuh"
+#include "cluster.cuh"
 
 namespace pipelink {
 namespace runtime {
@@ -67,6 +67,12 @@ __device__ void pl_ring_commit(const Ring& ring, const Cursor& at) {
 
 __device__ void pl_ring_release(const Ring& ring, const Cursor& at) {
   const Step step(Operation::kRelease, ring.site, at.stage, at.phase);
+#if PL_CLUSTERS
+  if (pipelink::runtime::clustered(ring)) {
+    pipelink::runtime::arrive_peers(ring, pipelink::runtime::empty_of(ring, at));
+    return;
+  }
+#endif
   pipelink::runtime::arrive_warp(pipelink::runtime::empty_of(ring, at));
 }
 
@@ -80,6 +86,16 @@ __device__ void pl_ring_advance(const Ring& ring, Cursor& at) {
 __device__ void pl_ring_copy_tile(const Ring& ring, const Cursor& at, uint32_t offset,
                                   const TensorMap* tensor, int32_t x, int32_t y) {
   const Step step(Operation::kCopyTile, ring.site, at.stage, offset);
+#if PL_CLUSTERS
+  const uint32_t member = pipelink::runtime::shared_member(ring, offset);
+  if (member != 0) {
+    if (pipelink::runtime::elect()) {
+      pipelink::runtime::copy_slice(member, pipelink::stage_address(ring, at) + offset,
+                                    pipelink::runtime::full_of(ring, at), tensor, x, y);
+    }
+    return;
+  }
+#endif
   if (pipelink::runtime::elect()) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"

@@ -1,13 +1,25 @@
 // How the release build waits, and those instrumented builds that do not watch over waits.
 #pragma once
 
+#include "cluster.cuh"
 #include "counters.cuh"
 
 namespace pipelink {
 namespace runtime {
 
-__device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, const Ring&,
+__device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, const Ring& ring,
                                             const Cursor&, uint32_t) {
+#if PL_CLUSTERS
+  if (ordered(ring)) {
+    asm volatile(
+        "{.reg .pred done;\n"
+        "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;}" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+    return;
+  }
+#endif
   asm volatile(
       "{.reg .pred done;\n"
       "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"

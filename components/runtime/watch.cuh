@@ -2,6 +2,7 @@
 // report in host memory, and traps.
 #pragma once
 
+#include "cluster.cuh"
 #include "counters.cuh"
 
 extern "C" {
@@ -42,8 +43,19 @@ __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, 
   __trap();
 }
 
-__device__ __forceinline__ bool try_parity(uint32_t barrier, uint32_t parity) {
+__device__ __forceinline__ bool try_parity(uint32_t barrier, uint32_t parity, const Ring& ring) {
   uint32_t done;
+#if PL_CLUSTERS
+  if (ordered(ring)) {
+    asm volatile(
+        "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    return done != 0;
+  }
+#endif
   asm volatile(
       "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
       "selp.u32 %0, 1, 0, p;}"
@@ -59,7 +71,7 @@ __device__ __forceinline__ void wait_parity(uint32_t barrier, uint32_t parity, c
   const long long start = clock64();
   bool done;
   do {
-    done = try_parity(barrier, parity);
+    done = try_parity(barrier, parity, ring);
     const unsigned long long waited = clock64() - start;
     if (waited > pl_watchdog_limit) {
       uint64_t state;

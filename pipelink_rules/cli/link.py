@@ -17,7 +17,7 @@ from pipelink_rules.cli.inputs import existing, megakernel_in, stem_of
 from pipelink_rules.cli.show import read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.image import Manifest
-from pipelink_rules.model.program import Program
+from pipelink_rules.model.program import Program, runtime_build
 from pipelink_rules.model.source import Span
 from pipelink_rules.report.forced import forced_lines
 
@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     for item in inputs:
         existing(item)
     flags = next((variant.flags for variant in variants.values()), ())
-    inputs.append(str(_runtime(build, program.target, runtime, flags, toolkit, out)))
+    build_of = runtime_build(runtime, program.cluster)
+    inputs.append(str(_runtime(build, program.target, build_of, flags, toolkit, out)))
     plan = file.parent / f"{name}.plan.json"
     request = LinkRequest(
         objects=tuple(inputs),

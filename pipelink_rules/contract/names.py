@@ -33,7 +33,7 @@ CUDA_NAMES = _words(
     stdin stdout stderr std cuda nvcuda pipelink int32_t uint32_t
     """
 )
-LANGUAGE = frozenset({"ceildiv", "min", "max", "sizeof", "sms", "occupancy", *DTYPES})
+LANGUAGE = frozenset({"ceildiv", "min", "max", "sizeof", "sms", "clusters", "occupancy", *DTYPES})
 
 
 def problem_with(name: str) -> str:

@@ -8,6 +8,7 @@ deterministic and says why: one comment a decision, the instance's name on every
 from __future__ import annotations
 
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.glue import cluster
 from pipelink_rules.glue.names import constant, cpp_expression, parameter_names
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.glue.role import emit_role
@@ -29,6 +30,7 @@ def emit_glue(program: Program, placement: Placement) -> str:
     _addresses(out, program, placement)
     parameters = kernel_parameters(program)
     bounds = f"__launch_bounds__({placement.threads}, {placement.occupancy})"
+    bounds = cluster.shape(program) + bounds
     out.listed(
         f'extern "C" __global__ void {bounds} {program.name}(',
         (_parameter(p, n) for p, n in zip(parameters, parameter_names(parameters), strict=True)),
@@ -37,6 +39,7 @@ def emit_glue(program: Program, placement: Placement) -> str:
     out.indent()
     _set_up(out, program, placement, parameters)
     _dispatch(out, program, placement)
+    cluster.end(out, program)
     out.dedent()
     out.line("}")
     return out.text()
@@ -152,7 +155,7 @@ def _set_up(
         for parameter, name in zip(parameters, parameter_names(parameters), strict=True):
             if parameter.kind == "tensor_map":
                 out.line(f"pipelink::prefetch({name});")
-    out.line("__syncthreads();")
+    cluster.begin(out, program)
     out.line()
     work = program.instance(program.schedule[0]).variant.contract.work
     items = cpp_expression(work.items) if work and work.items else "0"

@@ -15,8 +15,9 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
     """The parameters of the entry, in order.
 
     For each tensor keyword in declaration order: one tensor map per distinct (box, swizzle) of
-    its ports with a `tile`, in port order, then one pointer where any port has no `tile`.  Then
-    the scalars in declaration order, then the workspace, then the symbols (i32, sorted by name).
+    its ports with a `tile` (a slice of it where CTAs of a cluster share the copy), in port order,
+    then one pointer where any port has no `tile`.  Then the scalars in declaration order, then
+    the workspace, then the symbols (i32, sorted by name).
     """
     found: list[KernelParameter] = []
     for keyword, places in program.tensors:
@@ -46,6 +47,11 @@ def _port(program: Program, place: tuple[str, str]) -> Port:
 def _tensor_parameters(
     program: Program, keyword: str, places: tuple[tuple[str, str], ...]
 ) -> list[KernelParameter]:
+    slices = {
+        (channel.producer[0], shared.tensor): shared.rows
+        for channel in program.channels
+        for shared in channel.multicast
+    }
     maps: dict[tuple[tuple[int, ...], int], list[str]] = {}
     plain: list[str] = []
     for place in places:
@@ -54,6 +60,7 @@ def _tensor_parameters(
             plain.append(".".join(place))
         else:
             box = tuple(extent.literal or 0 for extent in tile.box)
+            box = (slices.get(place, box[0]), *box[1:])
             maps.setdefault((box, tile.swizzle), []).append(".".join(place))
     dtype = _port(program, places[0]).members[0].dtype
     found = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.header import fragment_floats, role_types
+from pipelink_rules.glue import cluster
 from pipelink_rules.glue.names import constant, parameter_names, stem
 from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
 from pipelink_rules.glue.sites import site_numbers
@@ -49,7 +50,8 @@ class _RoleWriter:
             self._set_up(instance, name)
         for instance, name in self.role.members:
             self._once(instance, name, self._role(instance, name).prologue, "before its first item")
-        with out.block("for (uint32_t item = blockIdx.x; item < items; item += gridDim.x)"):
+        first, step = cluster.numbers(self.program)
+        with out.block(f"for (uint32_t item = {first}; item < items; item += {step})"):
             self._work_item()
         for instance, name in self.role.members:
             self._once(
@@ -69,7 +71,8 @@ class _RoleWriter:
         variant = self._variant(instance)
         symbols = [f".{s.name} = {self.symbols[s.name]}" for s in variant.contract.symbols]
         kind = role_types(variant, self._role(instance, name))[0]
-        self.out.listed(f"const {kind} {instance}_port{{", symbols, "};")
+        values = cluster.place(self.program) + symbols
+        self.out.listed(f"const {kind} {instance}_port{{", values, "};")
 
     def _set_up(self, instance: str, name: str) -> None:
         variant, role = self._variant(instance), self._role(instance, name)
@@ -110,13 +113,14 @@ class _RoleWriter:
         return found
 
     def _ring(self, variable: str, instance: str, name: str, port: Port) -> None:
-        k = constant(self.ends[instance, port.name].name)
+        channel = self.ends[instance, port.name]
+        k = constant(channel.name)
         site = self._site(instance, name, port.name)
-        self.out.listed(
-            f"const pipelink::Ring {variable}_ring = pipelink::local_ring(",
-            (f"shared + {k}", f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site)),
-            ");",
-        )
+        values = (f"shared + {k}", f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site))
+        own = f"{variable}_{'own' if channel.multicast else 'ring'}"
+        self.out.listed(f"const pipelink::Ring {own} = pipelink::local_ring(", values, ");")
+        if channel.multicast:
+            cluster.ring(self.out, self.program, channel, variable)
 
     def _port_values(self, instance: str, name: str) -> list[str]:
         contract = self._variant(instance).contract

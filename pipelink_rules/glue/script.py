@@ -5,6 +5,7 @@ The launcher compares them with what the runtime `record` noted, without reading
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pipelink_rules.contract.expression import names
@@ -31,7 +32,8 @@ def script_of(program: Program, warps: dict[str, int]) -> Script:
     items = work.items.text if work and work.items else "1"
     known = {*program.symbols, *(name for name, _ in fields)}
     writer = _Writer(program, known)
-    return Script(items, fields, tuple(writer.role(r, warps[r.name]) for r in program.roles))
+    roles = tuple(writer.role(r, warps[r.name]) for r in program.roles)
+    return Script(items, fields, roles, math.prod(program.cluster))
 
 
 class _Writer:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import refuse
-from pipelink_rules.launch.image import Loaded
 from pipelink_rules.model.image import Manifest
+
+if TYPE_CHECKING:
+    from pipelink_rules.launch.image import Loaded
 
 
 def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
@@ -23,7 +27,8 @@ def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
         attribute = api.CUlaunchAttribute()
         attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         size = attribute.value.clusterDim
-        size.x, size.y, size.z = manifest.cluster
+        # The cluster is a line: blockIdx.x numbers the CTAs, the axes are the schedule's own.
+        size.x, size.y, size.z = math.prod(manifest.cluster), 1, 1
         attributes.append(attribute)
     if manifest.coresident:
         attribute = api.CUlaunchAttribute()
@@ -45,7 +50,7 @@ def resident_grid(manifest: Manifest, loaded: Loaded, grid: int, driver: Driver)
         )
     )
     size = math.prod(manifest.cluster)
-    resident = per_sm * loaded.device.sms // size * size
+    resident = loaded.clusters * size if size > 1 else per_sm * loaded.device.sms
     if resident:
         return min(grid, resident)
     raise refuse(
@@ -57,3 +62,20 @@ def resident_grid(manifest: Manifest, loaded: Loaded, grid: int, driver: Driver)
         found=f"{per_sm} a multiprocessor",
         helps=("link for fewer threads or less shared memory",),
     )
+
+
+def grid_of(manifest: Manifest, symbols: Mapping[str, int], sms: int, clusters: int) -> int:
+    """The number of CTAs of a launch, from the sizes and what the GPU runs at a time."""
+    known = {**symbols, "sms": sms, "occupancy": manifest.occupancy}
+    fitting = sms * manifest.occupancy // math.prod(manifest.cluster)
+    known["clusters"] = clusters or max(1, fitting)
+    return value_of(manifest.grid, known)
+
+
+def resident_clusters(manifest: Manifest, function: Any, driver: Driver) -> int:
+    """How many clusters run at a time; less than SMs / size where their parts have odd numbers."""
+    size = math.prod(manifest.cluster)
+    if size == 1:
+        return 0
+    config = launch_config(manifest, size, 0, driver.api)
+    return int(driver.call("cuOccupancyMaxActiveClusters", function, config))

@@ -34,7 +34,8 @@ def known_values(script: Script, symbols: Mapping[str, int]) -> dict[str, int]:
 
 def items_of(script: Script, symbols: Mapping[str, int], cta: int, grid: int) -> int:
     """How many work items a CTA takes."""
-    return len(range(cta, value_of(script.items, symbols), grid))
+    size = script.cluster
+    return len(range(cta // size, value_of(script.items, symbols), grid // size))
 
 
 def expected_of(

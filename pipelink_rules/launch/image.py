@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pipelink_rules.launch.arrays import View
+from pipelink_rules.launch.cluster import resident_clusters
 from pipelink_rules.launch.driver import Device, Driver
 from pipelink_rules.launch.failure import LaunchError, finding, raise_if_any, refuse
 from pipelink_rules.launch.jitter import Jitter
@@ -24,6 +26,7 @@ class Loaded:
     context: int
     device: Device
     function: Any
+    clusters: int = 0  # that run at a time; 0 = no clusters
 
 
 class Image:
@@ -74,7 +77,11 @@ class Image:
             self._instrument(device)
         finally:
             driver.call("cuThreadExchangeStreamCaptureMode", before)
-        return Loaded(context, device, function)
+        clusters = resident_clusters(self.manifest, function, driver)
+        if not clusters and math.prod(self.manifest.cluster) > 1:
+            size = "x".join(map(str, self.manifest.cluster))
+            raise device_refused(self.manifest, device, f"room for a cluster of {size} CTAs")
+        return Loaded(context, device, function, clusters)
 
     def _instrument(self, device: Device) -> None:
         """Tells the linked runtime where its buffers are, in the current context."""

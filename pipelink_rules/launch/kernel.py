@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +16,7 @@ from pipelink_rules.launch.arguments import (
 )
 from pipelink_rules.launch.arrays import View, key_of, reader_for
 from pipelink_rules.launch.bound import Bound
-from pipelink_rules.launch.cluster import launch_config, resident_grid
-from pipelink_rules.launch.condition import value_of
+from pipelink_rules.launch.cluster import grid_of, launch_config, resident_grid
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
 from pipelink_rules.launch.image import Image, Loaded, loaded_for
@@ -79,9 +79,8 @@ class Kernel(Instrumented):
         self._current: Any = None  # cuCtxGetCurrent
         self._launch: Any = None  # cuLaunchKernel
         self._size = (manifest.threads, manifest.shared_bytes)
-        x, y, z = manifest.cluster
         self._owns = bool(manifest.workspace)
-        self._configured = x * y * z > 1 or self._owns or manifest.coresident
+        self._configured = math.prod(manifest.cluster) > 1 or self._owns or manifest.coresident
         self._workspaces: Workspaces | None = None
 
     def __repr__(self) -> str:
@@ -149,10 +148,9 @@ class Kernel(Instrumented):
             raise self._failed("cuStreamSynchronize", result[0])
         self.check()
 
-    def grid_of(self, symbols: Mapping[str, int], sms: int) -> int:
-        """The number of CTAs of a launch, from the sizes and the GPU's multiprocessors."""
-        known = {**symbols, "sms": sms, "occupancy": self.manifest.occupancy}
-        return value_of(self.manifest.grid, known)
+    def grid_of(self, symbols: Mapping[str, int], sms: int, clusters: int = 0) -> int:
+        """The number of CTAs of a launch; clusters: so many run at a time, 0 = what SMs allow."""
+        return grid_of(self.manifest, symbols, sms, clusters)
 
     # The path of every call -------------------------------------------------------------------
 
@@ -212,7 +210,7 @@ class Kernel(Instrumented):
         named = self._with_outputs(named, views, symbols, like)
         loaded = loaded_for(self._ready(), views)
         numbers.update(symbols)
-        grid = self.grid_of(symbols, loaded.device.sms)
+        grid = self.grid_of(symbols, loaded.device.sms, loaded.clusters)
         if self.manifest.coresident:
             grid = resident_grid(self.manifest, loaded, grid, self._ready().driver)
         workspace, clear = self._workspace(loaded, symbols, handle)

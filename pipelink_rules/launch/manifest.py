@@ -82,7 +82,7 @@ def _parameter_faults(manifest: Manifest, words: set[str]) -> Iterator[str]:
 def _expression_faults(manifest: Manifest) -> Iterator[str]:
     """All have to be expressions over the sizes; whether one holds is a question of the call."""
     sizes = {name: max(low, 1) for name, low, *_ in manifest.symbols}
-    launch = {**sizes, "sms": 1, "occupancy": manifest.occupancy}
+    launch = {**sizes, "sms": 1, "clusters": 1, "occupancy": manifest.occupancy}
     texts = [(text, sizes) for item in manifest.tensors for text in item.shape]
     texts += [(text, sizes) for text, _ in manifest.requires]
     texts += [(piece.count, sizes) for piece in manifest.workspace]

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import Variant
 
+CLUSTER_BUILD = "_cluster"  # ends the names of runtimes for kernels whose CTAs form clusters
 RUNTIMES = ("release", "watchdog", "trace", "jitter", "record")  # builds of the device runtime
+
+
+def runtime_build(runtime: str, cluster: tuple[int, int, int]) -> str:
+    """The object of a runtime that kernels of such a cluster are linked with."""
+    return runtime + (CLUSTER_BUILD if cluster != (1, 1, 1) else "")
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,12 @@ class RoleScript:
 
 @dataclass(frozen=True)
 class Script:
-    """A launch of a megakernel: CTA c takes the work items c, c + grid, c + 2 grid, ..."""
+    """A launch of a megakernel: CTA c takes the work items c, c + grid, c + 2 grid, ...
+
+    In clusters all CTAs of cluster c take them, with the number of clusters for `grid`.
+    """
 
     items: str  # number of work items, an expression over symbols
     fields: tuple[tuple[str, str], ...]  # work fields that are the same for every item -> value
     roles: tuple[RoleScript, ...]
+    cluster: int = 1  # CTAs

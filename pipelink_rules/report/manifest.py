@@ -62,13 +62,13 @@ def manifest_of(
 
 
 def grid_expression(program: Program) -> str:
-    """CTAs to launch: one per work item, at most as many as are resident, whole clusters."""
+    """CTAs to launch: one (or a cluster) per work item, at most as many as are resident."""
     work = program.instance(program.schedule[0]).variant.contract.work
     items = work.items.text if work and work.items else "1"
     size = math.prod(program.cluster)
     if size == 1:
         return f"max(1, min(sms * occupancy, {items}))"
-    return f"{size} * max(1, min(sms * occupancy // {size}, ceildiv({items}, {size})))"
+    return f"{size} * max(1, min(clusters, {items}))"
 
 
 def summary_of(program: Program, placement: Placement, audit: Audit) -> dict[str, str]:

@@ -12,6 +12,7 @@ import SCons.Script
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.model.program import runtime_build
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.compile_commands import write_compile_commands
 from pipelink_rules.scons.graph import Graph
@@ -82,7 +83,8 @@ class _Finish:
         """The alias of a megakernel with everything it builds."""
         spec, session = item.asked, self.session
         wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
-        runtime = self._runtime(session.options.runtime or spec.runtime)
+        name = session.options.runtime or spec.runtime
+        runtime = self._runtime(runtime_build(name, spec.cluster))
         results: list[Any] = []
         for arch in wanted:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipelink_rules.model.program import CLUSTER_BUILD
 from pipelink_rules.scons.action import Step
 from pipelink_rules.scons.graph import Graph, Headers, joined
 from pipelink_rules.scons.resolve import Resolved
@@ -200,7 +201,7 @@ class _Builder:
         from pipelink_rules.steps.image import describe_image
 
         names = ("program.json", "placement.json", "audit.json", "cubin")
-        runtime = self.runtime.label.name
+        runtime = self.runtime.label.name.removesuffix(CLUSTER_BUILD)
         targets = ["manifest.json", "map.txt", "html"]
 
         def run(inputs: tuple[str, ...]) -> None:

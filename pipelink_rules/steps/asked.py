@@ -50,6 +50,7 @@ class Asked:
     runtime: str
     text: str  # digest of the declaration
     instances: tuple[AskedInstance, ...]
+    cluster: tuple[int, int, int] = (1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -78,4 +79,5 @@ def asked_of(nouns: Nouns, signatures: Signatures) -> Asked:
         sidecars = prebuilt.sidecars if prebuilt else ()
         instances.append(AskedInstance(item.name, item.label, known, sidecars))
     spec = nouns.spec
-    return Asked(spec.name, spec.archs, spec.runtime, signatures.of(spec), tuple(instances))
+    digest = signatures.of(spec)
+    return Asked(spec.name, spec.archs, spec.runtime, digest, tuple(instances), spec.cluster)

@@ -17,7 +17,11 @@ struct alignas(64) TensorMap {
 /// How the two ends of a ring are joined.
 enum RingKind : uint32_t {
   kLocalRing = 1,  // both ends in this CTA: full/empty mbarriers, data stays where it is
+  kClusterRing = 2,  // a local ring whose copies reach other CTAs of the cluster, too
 };
+
+/// Set in Ring::peers where plain accesses are ordered by the barriers of other CTAs.
+constexpr uint32_t kOrderedPeers = 1u << 16;
 
 /// A multi-stage shared-memory channel.  Addresses are shared-window addresses.
 struct Ring {
@@ -28,8 +32,8 @@ struct Ring {
   uint32_t stage_bytes;  // distance of two stages
   uint32_t stages;
   uint32_t site;         // who this end is, for the instrumented runtimes
-  uint32_t peers;        // CTAs of the cluster that receive a copy (mask); 0 = this one
-  uint32_t reserved[4];
+  uint32_t peers;        // CTAs of the cluster that copies reach (glue.cuh); 0 = this one
+  uint32_t shared[4];    // members that a group of CTAs gets alike (likewise); 0 = none
 };
 
 /// A ring whose stages are columns of tensor memory (sm_100a); columns[i] of all 128 lanes.

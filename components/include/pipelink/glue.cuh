@@ -21,6 +21,52 @@ __device__ __forceinline__ Counters counters_of(uint32_t* values, uint32_t arriv
   return Counters{values, arrivals, scope, site, {0, 0, 0}};
 }
 
+/// Members of an item that the CTAs of a group get alike: `size` CTAs, `stride` ranks apart.  Each
+/// copies `rows` rows of `row_bytes` bytes of the member that begins at `offset`.
+struct SharedMember {
+  uint32_t offset, rows, row_bytes, size, stride;
+};
+
+__device__ __forceinline__ constexpr uint32_t packed(const SharedMember& member) {
+  return member.offset / 128 | member.rows / 8 << 11 | member.row_bytes / 16 << 16 |
+         member.size << 23 | member.stride << 27;
+}
+
+/// CTAs that copies reach: one or two groups, `size` CTAs that are `stride` ranks apart.
+struct Reach {
+  uint32_t size, stride, size2, stride2;
+  bool ordered;  // plain accesses of the ring's ends are ordered across CTAs
+};
+
+/// A ring of a cluster: its ends are in this CTA, its copies come from others, too.
+template <int Members>
+__device__ __forceinline__ Ring cluster_ring(Ring ring, const Reach& reach,
+                                             const SharedMember (&members)[Members]) {
+  static_assert(Members <= 4, "a ring describes four members");
+  ring.kind = kClusterRing;
+  ring.peers = reach.size | reach.stride << 4 | reach.size2 << 8 | reach.stride2 << 12 |
+               (reach.ordered ? kOrderedPeers : 0);
+#pragma unroll
+  for (int i = 0; i < Members; ++i) ring.shared[i] = packed(members[i]);
+  return ring;
+}
+
+/// The place of this CTA in its cluster, counted along x first.
+__device__ __forceinline__ uint32_t cluster_rank() {
+  uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+/// Waits until all threads of all CTAs of the cluster are here.
+__device__ __forceinline__ void cluster_sync() {
+  __syncwarp();
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+
 /// The shared-window address of dynamic shared memory.
 __device__ __forceinline__ uint32_t shared_base(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));

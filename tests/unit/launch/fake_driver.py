@@ -45,6 +45,7 @@ class FakeDriver:
     capability: tuple[int, int] = (9, 0)
     name: str = "NVIDIA H200"
     sms: int = 132
+    clusters: int = 66  # that run at a time
     context: int = 0x100
     parameters: int = 0  # how many parameter words a launch reads
     encoded: list[Encoded] = field(default_factory=list)
@@ -215,6 +216,12 @@ class FakeDriver:
         self.cleared.append((pointer, words, stream))
         self.calls.append("clear")
         return (0,)
+
+    def cuOccupancyMaxActiveClusters(self, function: str, config: Any) -> tuple[int, int]:
+        size = config.attrs[0].value.clusterDim
+        assert config.gridDimX % size.x == 0 and (size.y, size.z) == (1, 1)
+        self.calls.append(f"clusters of {size.x}")
+        return 0, self.clusters
 
     def CUlaunchConfig(self) -> Any:
         return SimpleNamespace()

@@ -74,6 +74,10 @@ static Result launch_config(const unsigned* config, void* entry, void**, void**)
   return 0;
 }
 
+static Result clusters(int* found, void*, const unsigned* config) {
+  return note("clusters in a grid of %u\n", config[0]), *found = 66, 0;
+}
+
 static const struct {
   const char* name;
   void* address;
@@ -103,6 +107,7 @@ static const struct {
     {"cuTensorMapEncodeTiled", (void*)encode},
     {"cuLaunchKernel", (void*)launch},
     {"cuLaunchKernelEx", (void*)launch_config},
+    {"cuOccupancyMaxActiveClusters", (void*)clusters},
 };
 
 extern "C" Result cuGetProcAddress_v2(const char* symbol, void** found, int, std::uint64_t,

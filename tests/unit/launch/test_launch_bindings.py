@@ -59,6 +59,7 @@ def test_what_the_driver_gets(stub: Path, tmp_path: Path) -> None:
 def test_a_cluster(stub: Path, tmp_path: Path) -> None:
     found = lines(stub, tmp_path, cluster=(2, 1, 1))
     assert found[-1] == "launch 0x4000 6 384 214016 with 1 attributes"
+    assert "clusters in a grid of 2" in found
 
 
 def test_a_watchdog(stub: Path, tmp_path: Path) -> None:

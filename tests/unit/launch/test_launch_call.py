@@ -12,6 +12,7 @@ from fake_driver import FakeDriver
 from manifests import GEMM, saved
 
 from pipelink_rules.launch import Kernel, load
+from pipelink_rules.launch.failure import LaunchError
 
 
 @pytest.fixture
@@ -205,6 +206,33 @@ def test_a_cluster_is_launched_with_its_size(tmp_path: Path, driver: FakeDriver)
     kernel(**arguments(), stream=4)
     assert [item.cluster for item in driver.launched] == [(2, 1, 1)] * 2
     assert [item.stream for item in driver.launched] == [3, 4]
+
+
+def test_a_cluster_is_a_line_of_ctas(tmp_path: Path, driver: FakeDriver) -> None:
+    """Whatever its axes mean to the schedule: blockIdx.x numbers the CTAs of the grid."""
+    load(saved(tmp_path, cluster=(2, 2, 1)), driver=driver)(**arguments())
+    assert driver.launched[0].cluster == (4, 1, 1)
+
+
+GRID = "2 * max(1, min(clusters, ceildiv(M, 128)))"
+
+
+@pytest.mark.parametrize(("clusters", "grid"), [(64, 6), (2, 4)])
+def test_the_grid_is_as_many_clusters_as_run_at_a_time(
+    tmp_path: Path, driver: FakeDriver, clusters: int, grid: int
+) -> None:
+    """Not as many as the SMs would make: parts of a GPU with odd numbers of SMs leave one over."""
+    driver.clusters = clusters
+    load(saved(tmp_path, cluster=(2, 1, 1), grid=GRID), driver=driver)(**arguments())
+    assert driver.launched[0].grid == grid  # M = 300
+
+
+def test_a_gpu_without_room_for_a_cluster_is_refused(tmp_path: Path, driver: FakeDriver) -> None:
+    driver.clusters = 0
+    with pytest.raises(LaunchError) as caught:
+        load(saved(tmp_path, cluster=(2, 1, 1), grid=GRID), driver=driver)(**arguments())
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.expected) == ("PL1401", "room for a cluster of 2x1x1 CTAs")
 
 
 def test_signature_and_docstring(kernel: Kernel) -> None:

@@ -95,15 +95,15 @@ def test_an_array_read_and_written() -> None:
         ((1, 1, 1), 128, 64, 1),
         ((1, 1, 1), 129, 65, 4),
         ((1, 1, 1), 10**6, 640, 132),
-        ((2, 1, 1), 129, 129, 6),
-        ((2, 1, 1), 128, 64, 2),  # never less than a cluster
-        ((2, 1, 1), 10**6, 640, 132),
-        ((8, 1, 1), 10**6, 640, 128),
+        ((2, 1, 1), 129, 129, 12),  # items count clusters
+        ((2, 1, 1), 0, 64, 2),  # never less than a cluster
+        ((2, 1, 1), 10**6, 640, 128),  # 64 of them run at a time
+        ((2, 2, 1), 10**6, 640, 256),
     ],
 )
 def test_grid(cluster: tuple[int, int, int], m: int, n: int, grid: int) -> None:
     text = grid_expression(dataclasses.replace(PROGRAM, cluster=cluster))
-    assert value_of(text, {"M": m, "N": n, "sms": 132, "occupancy": 1}) == grid
+    assert value_of(text, {"M": m, "N": n, "sms": 132, "clusters": 64, "occupancy": 1}) == grid
 
 
 def test_sites_of_the_watchdog(manifest: Manifest) -> None:

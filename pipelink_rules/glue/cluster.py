@@ -1,0 +1,87 @@
+"""What does the glue do for a cluster?  Its shape, the place of a CTA, and what reaches others.
+
+The hardware cluster is a line of CTAs, numbered along x first: `blockIdx.x` stays the number of a
+CTA in the grid, and the axes are the schedule's own.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pipelink_rules.glue.writer import CudaWriter
+from pipelink_rules.model.program import Channel, Program
+
+
+def shape(program: Program) -> str:
+    """The attribute of the entry; "" where a cluster is one CTA."""
+    size = math.prod(program.cluster)
+    return f"__cluster_dims__({size}, 1, 1) " if size > 1 else ""
+
+
+def reaches(program: Program) -> bool:
+    """Whether a CTA uses the shared memory of others."""
+    return any(channel.multicast for channel in program.channels)
+
+
+def begin(out: CudaWriter, program: Program) -> None:
+    """After the set-up of the barriers: everybody has to see them."""
+    if reaches(program):
+        out.comment("Others copy to this CTA and arrive at its barriers: they have to be set up.")
+        out.line("pipelink::cluster_sync();")
+    else:
+        out.line("__syncthreads();")
+
+
+def end(out: CudaWriter, program: Program) -> None:
+    """After the last work item of all roles."""
+    if reaches(program):
+        out.comment("Nobody leaves while others may still reach its shared memory.")
+        out.line("pipelink::cluster_sync();")
+
+
+def numbers(program: Program) -> tuple[str, str]:
+    """The number of the first work item, and the step to the next one."""
+    size = math.prod(program.cluster)
+    if size == 1:
+        return "blockIdx.x", "gridDim.x"
+    return f"blockIdx.x / {size}", f"gridDim.x / {size}"
+
+
+def place(program: Program) -> list[str]:
+    """What a schedule that serves clusters is given."""
+    work = program.instance(program.schedule[0]).variant.contract.work
+    if work is None or not work.cluster:
+        return []
+    along = program.cluster[0]
+    rank = "pipelink::cluster_rank()"
+    return [f".pl_cluster = {{{rank} % {along}, {rank} / {along}}}"]
+
+
+def ring(out: CudaWriter, program: Program, channel: Channel, variable: str) -> None:
+    """`<variable>_ring` of `<variable>_own`, with the members that a group of CTAs gets alike."""
+    ends = (channel.producer, *channel.consumers)
+    ports = (program.instance(name).variant.contract.port(port) for name, port in ends)
+    ordered = any(port.proxy != "async" for port in ports)
+    (size, stride), *others = groups(channel)
+    size2, stride2 = others[0] if others else (1, 1)
+    offsets = dict(channel.member_offsets)
+    words = [
+        f"{{{offsets[m.member]}, {m.rows}, {m.bytes // m.rows}, {m.size}, {m.stride}}}"
+        for m in channel.multicast
+    ]
+    names = ", ".join(f"{m.member} along {' and '.join(m.axes)}" for m in channel.multicast)
+    out.comment(f"loaded by CTAs of the cluster for each other: {names}")
+    out.line(f"constexpr pipelink::SharedMember {variable}_shared[] = {{{', '.join(words)}}};")
+    reach = f"pipelink::Reach{{{size}, {stride}, {size2}, {stride2}, {str(ordered).lower()}}}"
+    out.listed(
+        f"const pipelink::Ring {variable}_ring = pipelink::cluster_ring(",
+        (f"{variable}_own", reach, f"{variable}_shared"),
+        ");",
+    )
+
+
+def groups(channel: Channel) -> tuple[tuple[int, int], ...]:
+    """(size, stride) of the groups that copies reach, without those inside of another one."""
+    found = {(m.size, m.stride): set(m.group(0)) for m in channel.multicast}
+    inside = {key for key, one in found.items() if any(one < other for other in found.values())}
+    return tuple(sorted(set(found) - inside))
