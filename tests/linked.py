@@ -13,11 +13,11 @@ from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.link.log import LinkLog, read_log
 from pipelink_rules.link.objects import LinkObject
-from pipelink_rules.model.contract import Contract
-from pipelink_rules.model.image import Audit
+from pipelink_rules.model.contract import Contract, NamedBarrier, Op, Repeat, Role
+from pipelink_rules.model.image import Audit, BarrierSite
 from pipelink_rules.model.placement import Placement, Warpgroup
-from pipelink_rules.model.program import MegakernelSpec, Program
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.program import Instance, MegakernelSpec, Program, ProgramRole
+from pipelink_rules.model.source import Expr, Span
 from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
 from pipelink_rules.toolkit.toolkit import Toolkit
 
@@ -91,16 +91,28 @@ def link_object(
     )
 
 
+def multiplier() -> Instance:
+    """An instance whose two warpgroups take turns: each waits for the other."""
+    ops = (Op("sync", "turn"), Repeat(Expr("k"), (Op("sync", "turn"),)))
+    role = Role("mma", Expr("8"), body=ops)
+    contract = replace(
+        bare_variant("mma").contract,
+        roles=(role,),
+        named_barriers=(NamedBarrier("turn", ("mma",), Expr("256")),),
+    )
+    return Instance("mma", "//:mma", Variant(contract, (), digest=DIGEST))
+
+
 def program_of_demo(span: Span | None = None) -> Program:
-    """A megakernel without anything in it."""
+    """A megakernel with nothing but the role that multiplies."""
     spec = MegakernelSpec(ENTRY, (), span=span)
     return Program(
         name=ENTRY,
         target="sm_90a",
-        instances=(),
+        instances=(multiplier(),),
         connections=(),
         channels=(),
-        roles=(),
+        roles=(ProgramRole("mma", (("mma", "mma"),), 8, 1, True, 24, 24, 24),),
         schedule=("tiles", "next"),
         tensors=(),
         scalars=(),
@@ -152,6 +164,7 @@ def audit_of_demo(**changes: Any) -> Audit:
         calls=(),
         setmaxnreg=(40, 232),
         barrier_ids=((0, 1), (1, 2)),
+        barrier_sites=(BarrierSite(0, "sync", 0, 1), BarrierSite(1, "sync", 256, 2)),
         region_registers=(("load", 12), ("mma", 154)),
         text_sha256="0" * 64,
     )

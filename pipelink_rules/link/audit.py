@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from pipelink_rules.compile.assembler import SETMAXNREG_IGNORED, WGMMA_SERIALISE
 from pipelink_rules.compile.weak import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.force import force
+from pipelink_rules.link.barriers import compare_barriers
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.log import LinkLog
 from pipelink_rules.link.sass import Code, disassemble
@@ -30,7 +30,7 @@ _LAST = " (ends the kernel)"
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """What was found in the cubin; raises PL0920..PL0929 where it is not what was planned.
+    """What was found in the cubin; raises PL0920..PL0929, PL0938 where it is not what was planned.
 
     Differences that the declaration allows are in `forced`.
     """
@@ -59,6 +59,7 @@ def inspect(
         calls=(*code.calls, *(name + _LAST for name in code.last_calls)),
         setmaxnreg=code.setmaxnreg,
         barrier_ids=code.barriers,
+        barrier_sites=code.barrier_sites,
         region_registers=tuple(region_registers(code, placement)),
         text_sha256=hashlib.sha256(elf.code(program.name)).hexdigest(),
         pipelined_calls=tuple(name for name in code.pipelined_calls if name in code.calls),
@@ -104,7 +105,7 @@ def compare(
     yield from _registers(found, placement, labels)
     yield from _memory(found, program, labels)
     yield from _calls(found, program, labels)
-    yield from _barriers(found, placement, labels)
+    yield from compare_barriers(found, program, placement, labels)
     yield from _pipelined(found, labels)
     serialised = _remarks(log, WGMMA_SERIALISED)
     if serialised:
@@ -267,24 +268,5 @@ def _pipelined(found: Audit, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
                 "divide or take roots before the first wgmma or after the wait for all groups",
                 "divide by constants, or multiply by a reciprocal",
             ),
-            subject=found.entry,
-        )
-
-
-def _barriers(
-    found: Audit, placement: Placement, labels: tuple[Label, ...]
-) -> Iterator[Diagnostic]:
-    given = {0: "the whole CTA", **{number: name for name, number in placement.named}}
-    strange = Counter({number: sites for number, sites in found.barrier_ids if number not in given})
-    if strange:
-        names = ", ".join("an id in a register" if n < 0 else str(n) for n in sorted(strange))
-        yield Diagnostic(
-            "PL0925",
-            f"`{found.entry}` uses named barriers that it was not given: {names}",
-            labels,
-            expected=", ".join(f"{number} ({name})" for number, name in sorted(given.items())),
-            found=", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in sorted(strange.items())),
-            at_run_time="two parts that meet at one barrier hang or pass too early",
-            helps=("declare it under named_barriers: and use the id from the relocations",),
             subject=found.entry,
         )

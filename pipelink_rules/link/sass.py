@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.image import BarrierSite
 from pipelink_rules.toolkit.process import run_tool
 from pipelink_rules.toolkit.toolkit import Toolkit
 
@@ -23,6 +24,7 @@ _VALUE = re.compile(r"0x([0-9a-f]+)")
 _WIDE_OPCODES = {"HGMMA": 1, "QGMMA": 1, "IGMMA": 1, "BGMMA": 1}
 _CALLS = ("CALL", "CALLX", "JCAL")
 _BARRIERS = ("BAR", "UBAR")
+_KINDS = ((".ARV", "arrive"), (".RED", "reduce"))
 _ENDS = ("EXIT", "RET", "BPT.TRAP")  # nothing follows them
 
 
@@ -157,13 +159,21 @@ class Code:
     def barriers(self) -> tuple[tuple[int, int], ...]:
         """(named barrier id, sites), sorted; id -1 = the id is in a register."""
         found: Counter[int] = Counter()
-        for item in self.instructions:
-            if item.base not in _BARRIERS:
-                continue
-            first = item.operands.split(",")[0].strip()
-            value = re.fullmatch(r"0x([0-9a-f]+)", first)
-            found[int(value[1], 16) if value else -1] += 1
+        for site in self.barrier_sites:
+            found[site.id] += site.sites
         return tuple(sorted(found.items()))
+
+    @cached_property
+    def barrier_sites(self) -> tuple[BarrierSite, ...]:
+        """Every BAR: which barrier, what is done there, and for how many threads."""
+        found: Counter[tuple[int, str, int]] = Counter()
+        for item in self.instructions:
+            if item.base in _BARRIERS:
+                parts = [part.strip() for part in item.operands.split(",")]
+                kind = next((kind for mark, kind in _KINDS if mark in item.opcode), "sync")
+                threads = _number(parts[1]) if len(parts) > 1 else 0
+                found[_number(parts[0]), kind, threads] += 1
+        return tuple(BarrierSite(*key, sites) for key, sites in sorted(found.items()))
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
@@ -213,6 +223,12 @@ class Code:
         if item.opcode.startswith(_ENDS) and not item.guard:
             return []
         return [*jump, index + 1]
+
+
+def _number(operand: str) -> int:
+    """An immediate; -1 for a register."""
+    value = re.fullmatch(r"0x([0-9a-f]+)", operand)
+    return int(value[1], 16) if value else -1
 
 
 def _waits_for_all(item: Instruction) -> bool:

@@ -17,6 +17,16 @@ class Forced:
 
 
 @dataclass(frozen=True)
+class BarrierSite:
+    """Equal uses of a named barrier in the machine code."""
+
+    id: int  # -1 = in a register
+    kind: str  # "sync", "arrive" or "reduce"
+    threads: int  # 0 = all threads of the CTA, -1 = a number in a register
+    sites: int
+
+
+@dataclass(frozen=True)
 class Audit:
     """What reading the linked cubin back found."""
 
@@ -35,6 +45,7 @@ class Audit:
     warnings: tuple[str, ...] = ()  # log lines with meaning (C7504, C7510, ...)
     pipelined_calls: tuple[str, ...] = ()  # targets of CALL while wgmma groups may be pending
     forced: tuple[Forced, ...] = ()  # differences from the plan that the declaration allows
+    barrier_sites: tuple[BarrierSite, ...] = ()  # sorted by id, kind and threads
 
 
 @dataclass(frozen=True)

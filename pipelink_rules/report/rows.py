@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.model.image import Audit, KernelParameter
+from pipelink_rules.model.image import Audit, BarrierSite, KernelParameter
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import (
     COUNTER,
@@ -172,12 +172,17 @@ def _box(parameter: KernelParameter) -> str:
     return f"{list(parameter.box)} swizzle {parameter.swizzle}"
 
 
+def _site(site: BarrierSite) -> str:
+    number = "in a register" if site.id < 0 else str(site.id)
+    threads = f" of {site.threads}" if site.threads > 0 else ""
+    return f"{number}: {site.kind}{threads} at {site.sites} " + (
+        "site" if site.sites == 1 else "sites"
+    )
+
+
 def code_rows(audit: Audit) -> Rows:
     """What was found in the machine code."""
-    ids = ", ".join(
-        f"{'in a register' if number < 0 else number} at {sites} sites"
-        for number, sites in audit.barrier_ids
-    )
+    ids = ", ".join(map(_site, audit.barrier_sites))
     rows: list[tuple[object, ...]] = [
         ("entry", audit.entry),
         ("instructions", f"{audit.instructions:,}"),

@@ -261,4 +261,12 @@ CODES: tuple[Code, ...] = (
         "the code of the schedule, run for all items of several sizes (docs/adr/0012)",
         "compile",
     ),
+    Code(
+        "PL0938",
+        "barrier-sites-differ",
+        "The linked kernel does not use a named barrier as the contracts say: another number of "
+        "threads, an arrival for a wait, or not at all.",
+        "PTX ISA, barrier: all users of a barrier name the same number of threads",
+        "link",
+    ),
 )

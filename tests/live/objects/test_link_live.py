@@ -116,11 +116,16 @@ def test_inputs_in_any_order_give_the_same_bytes(
 
 # -- the audit -------------------------------------------------------------------------------------
 
+TURN = (("mma.turn", 1),)
 PLAIN = placement_of_demo(
-    setmaxnreg=False, entry_registers=168, warpgroups=(Warpgroup(0, ("load", "mma"), 168),)
+    setmaxnreg=False,
+    entry_registers=168,
+    warpgroups=(Warpgroup(0, ("load", "mma"), 168),),
+    named=(),
 )
 MOVED = placement_of_demo(
     threads=256,
+    named=(),
     entry_registers=255,
     warps=(("load", 0), ("mma", 4)),
     warpgroups=(Warpgroup(0, ("load",), 24), Warpgroup(1, ("mma",), 240)),
@@ -197,6 +202,27 @@ def test_each_unplanned_thing_is_found(cuda: Compile, toolkit: Toolkit) -> None:
     }
     for kernel, codes in expected.items():
         assert found_in(objects, toolkit, kernel, PLAIN, "nvlink") == codes, kernel
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ('asm volatile("barrier.cta.sync.aligned 1, 256;");', set()),
+        ('asm volatile("barrier.cta.sync.aligned 1, 128;");', {"PL0938"}),
+        ('asm volatile("barrier.cta.sync.aligned %0, 256;" :: "r"(n));', {"PL0925", "PL0938"}),
+        ('asm volatile("barrier.cta.arrive.aligned 1, 256;");', {"PL0938"}),
+        ("", {"PL0938"}),
+        (
+            'for (int i = 0; i < n; ++i) asm volatile("barrier.cta.sync.aligned 1, 256;");',
+            set(),  # however often it is unrolled
+        ),
+    ],
+)
+def test_barrier_sites(body: str, codes: set[str], cuda: Compile, toolkit: Toolkit) -> None:
+    """`mma.turn` has id 1, is only waited at, and counts 256 threads."""
+    head = 'extern "C" __global__ void __launch_bounds__(256, 1) turns(float* p, int n)'
+    objects = [cuda("turns", f"{head} {{ {body} p[threadIdx.x] = n; }}")]
+    assert found_in(objects, toolkit, "turns", replace(PLAIN, named=TURN), "nvlink") == codes
 
 
 @BACKENDS

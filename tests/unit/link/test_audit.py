@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,12 @@ from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
 
 from pipelink_rules.link.audit import compare, planned_setmaxnreg, region_registers
 from pipelink_rules.link.sass import Code
+from pipelink_rules.model.contract import Op, Repeat
+from pipelink_rules.model.image import BarrierSite
 from pipelink_rules.model.placement import Warpgroup
+from pipelink_rules.model.source import Expr
+
+NEVER = (Repeat(Expr("0"), (Op("sync", "turn"),)),)
 
 
 def codes(found: dict[str, Any], placement: dict[str, Any] | None = None, log: str = "") -> list:
@@ -52,12 +58,41 @@ def test_each_difference_is_found(found: dict[str, Any], code: str) -> None:
     [
         {"calls": ("$__internal_0_$__cuda_sm20_div_u32",)},
         {"calls": ("report (ends the kernel)",), "stack_bytes": 16},
-        {"barrier_ids": ((0, 1),)},  # a barrier that folded away
+        {"barrier_sites": (BarrierSite(1, "sync", 256, 1),)},  # two that were found to be one
+        {"barrier_sites": (BarrierSite(1, "sync", 256, 7),)},  # an unrolled loop
         {"region_registers": (("load", 40), ("mma", 232))},
     ],
 )
 def test_what_is_allowed(found: dict[str, Any]) -> None:
     assert codes(found) == []
+
+
+@pytest.mark.parametrize(
+    "sites",
+    [
+        (),  # it folded away, and nobody waits
+        (BarrierSite(1, "arrive", 256, 2),),
+        (BarrierSite(1, "arrive", 256, 1), BarrierSite(1, "sync", 256, 2)),
+        (BarrierSite(1, "reduce", 256, 1), BarrierSite(1, "sync", 256, 2)),
+        (BarrierSite(1, "sync", 128, 1), BarrierSite(1, "sync", 256, 1)),
+        (BarrierSite(1, "sync", 0, 2),),
+        (BarrierSite(1, "sync", -1, 2),),
+    ],
+)
+def test_a_barrier_is_used_as_the_contracts_say(sites: tuple[BarrierSite, ...]) -> None:
+    assert codes({"barrier_sites": sites}) == ["PL0938"]
+
+
+def test_operations_that_never_happen_need_no_site() -> None:
+    program = program_of_demo()
+    role = replace(program.instances[0].variant.contract.roles[0], body=NEVER)
+    contract = replace(program.instances[0].variant.contract, roles=(role,))
+    variant = replace(program.instances[0].variant, contract=contract)
+    quiet = replace(program, instances=(replace(program.instances[0], variant=variant),))
+    for sites, expected in (((), []), ((BarrierSite(1, "sync", 256, 1),), ["PL0938"])):
+        audit = audit_of_demo(barrier_sites=sites)
+        found = compare(audit, quiet, placement_of_demo(), log_of(""))
+        assert [item.code for item in found] == expected
 
 
 def test_no_setmaxnreg_planned_and_none_found() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelink_rules.link.sass import Code, Instruction, section_of
+from pipelink_rules.model.image import BarrierSite
 
 # Two warpgroups: the first gives registers away, the second takes some; both end alike.
 TEXT = """
@@ -53,6 +54,12 @@ def test_setmaxnreg_barriers_and_calls() -> None:
     code = Code(TEXT)
     assert code.setmaxnreg == (40, 232)
     assert code.barriers == ((-1, 1), (0, 1), (1, 1), (2, 1))
+    assert code.barrier_sites == (
+        BarrierSite(-1, "sync", -1, 1),
+        BarrierSite(0, "sync", 0, 1),
+        BarrierSite(1, "sync", 128, 1),
+        BarrierSite(2, "arrive", 256, 1),
+    )
     assert code.calls == ("demo$__internal_0_$__cuda_sm20_div_u32",)
 
 

@@ -16,7 +16,7 @@ from pipelink_rules.model.contract import (
     TileAccess,
     Work,
 )
-from pipelink_rules.model.image import Audit
+from pipelink_rules.model.image import Audit, BarrierSite
 from pipelink_rules.model.placement import Placement, Warpgroup
 from pipelink_rules.model.program import (
     HANDOVER,
@@ -170,6 +170,7 @@ AUDIT = Audit(
     calls=("__internal_divide",),
     setmaxnreg=(40, 232, 232),
     barrier_ids=((0, 1), (1, 2)),
+    barrier_sites=(BarrierSite(0, "sync", 0, 1), BarrierSite(1, "sync", 256, 2)),
     region_registers=(("load", 30), ("mma", 120), ("store", 90)),
     text_sha256="ab" * 32,
     warnings=("a warning", "a note"),
