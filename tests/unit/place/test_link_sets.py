@@ -27,6 +27,7 @@ def problem_of_set(name: str) -> PlacementProblem:
     link = SETS[name]
     items: dict[str, dict[str, Any]] = {}
     barriers: dict[str, list[str]] = {}
+    tensor: dict[str, dict[str, Any]] = {}
     fixed = 0
     for label, lives in link["uses"].items():
         component = COMPONENTS[label]
@@ -38,6 +39,9 @@ def problem_of_set(name: str) -> PlacementProblem:
         for barrier in component.get("named", ()):
             barriers[f"{label}.{barrier}"] = [*main, *end]
         fixed += component.get("mbarriers", 0)
+        for name, (columns, *stages) in component.get("tensor", {}).items():
+            count = stages[0] if stages else 1
+            tensor[f"{label}.{name}"] = {"columns": columns * count, "phases": [*main, *end]}
     rings = link.get("ring", {})
     for channel, ring in rings.items():
         items[channel] = {"bytes": ring["bytes"], "align": ring["align"], "channel": channel}
@@ -57,6 +61,7 @@ def problem_of_set(name: str) -> PlacementProblem:
             "barriers": barriers,
             "mbarriers": {channel: ring.get("mbarriers", 2) for channel, ring in rings.items()},
             "mbarriers_fixed": fixed,
+            "tensor": tensor,
         }
     )
 
@@ -85,6 +90,7 @@ def test_verdict(name: str) -> None:
         "threads": placement.threads,
         "entry": placement.entry_registers,
         "bytes": placement.bound_bytes,
+        "columns": placement.tensor_columns,
         "ids": len({number for _, number in placement.named}),
         "stages": dict(placement.stages),
         "registers": {role: placement.registers(role) for role in expect.get("registers", {})},
