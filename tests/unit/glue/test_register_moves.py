@@ -15,7 +15,7 @@ from declared import pairs, placement_of, program_of
 
 from pipelink_rules.glue.emit import emit_glue
 
-ENTRY = "__syncthreads();"
+ENTRY = re.compile(r"\n  (?:__syncthreads|pipelink::cluster_sync)\(\);\n")
 BRANCH = re.compile(r"  (?:\} else )?if \((warp [^{]*)\) \{")
 MOVE = re.compile(r"    pipelink::(give|take)_registers<(\d+)>\(\);")
 HARMLESS = re.compile(r"\s*(//.*)?|  const uint32_t items = [^;]*;|    // keeps the .*")
@@ -23,7 +23,7 @@ HARMLESS = re.compile(r"\s*(//.*)?|  const uint32_t items = [^;]*;|    // keeps 
 
 def moves_of(text: str, groups: int) -> dict[int, tuple[str, int]]:
     """Warpgroup -> its move; ValueError where something comes before it or warpgroups differ."""
-    _, after = text.rsplit(ENTRY, 1)
+    _, after = ENTRY.split(text, maxsplit=1)
     found: dict[int, tuple[str, int]] = {}
     mine: list[int] = []
     for line in after.splitlines():
@@ -91,7 +91,7 @@ def test_what_comes_too_early_is_seen() -> None:
         early = re.sub(r"(\n    pipelink::take)", rf"\n    {line}\1", text, count=1)
         with pytest.raises(ValueError, match=r"before registers|too late"):
             moves_of(early, groups)
-        entry = text.replace(ENTRY, f"{ENTRY}\n  {line}")
+        entry = ENTRY.sub(lambda found, line=line: f"{found[0]}  {line}\n", text, count=1)
         with pytest.raises(ValueError, match="before registers"):
             moves_of(entry, groups)
 
