@@ -69,9 +69,27 @@ static Result launch(void* entry, unsigned grid, unsigned, unsigned, unsigned bl
   return 0;
 }
 static Result launch_config(const unsigned* config, void* entry, void**, void**) {
-  note("launch %p %u %u %u with %u attributes\n", entry, config[0], config[3], config[6],
-       *(const unsigned*)((const char*)config + 48));
+  const unsigned count = *(const unsigned*)((const char*)config + 48);
+  note("launch %p %u %u %u with %u attributes\n", entry, config[0], config[3], config[6], count);
+  const char* attributes = *(const char* const*)((const char*)config + 40);
+  for (unsigned i = 0; i < count; ++i)  // 72 bytes each: id, 4 bytes of padding, value
+    note("attribute %d = %d\n", *(const int*)(attributes + 72 * i),
+         *(const int*)(attributes + 72 * i + 8));
   return 0;
+}
+static Result allocate(std::uint64_t* found, std::size_t bytes) {
+  return note("allocate %zu\n", bytes), *found = 0x60000, 0;
+}
+static Result clear(std::uint64_t target, unsigned value, std::size_t words, void* stream) {
+  note("clear %#llx = %u, %zu, stream %p\n", (unsigned long long)target, value, words, stream);
+  return 0;
+}
+static Result resident(int* blocks, void* entry, int threads, std::size_t shared) {
+  return note("resident %p %d %zu\n", entry, threads, shared), *blocks = 1, 0;
+}
+static Result capture(void*, int* status, std::uint64_t* id, void**, const void***, const void***,
+                      std::size_t*) {
+  return *status = 0, id ? (*id = 0, 0) : 0;
 }
 
 static Result clusters(int* found, void*, const unsigned* config) {
@@ -108,6 +126,10 @@ static const struct {
     {"cuLaunchKernel", (void*)launch},
     {"cuLaunchKernelEx", (void*)launch_config},
     {"cuOccupancyMaxActiveClusters", (void*)clusters},
+    {"cuMemAlloc", (void*)allocate},
+    {"cuMemsetD32Async", (void*)clear},
+    {"cuOccupancyMaxActiveBlocksPerMultiprocessor", (void*)resident},
+    {"cuStreamGetCaptureInfo", (void*)capture},
 };
 
 extern "C" Result cuGetProcAddress_v2(const char* symbol, void** found, int, std::uint64_t,

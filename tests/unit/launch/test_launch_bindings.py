@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manifests import saved
+from manifests import GEMM, saved
+
+from pipelink_rules.model.image import KernelParameter, Workspace
 
 HERE = Path(__file__).parent
 pytest.importorskip("cuda.bindings.driver", reason="needs cuda-bindings (the toolkit extra)")
@@ -58,8 +60,24 @@ def test_what_the_driver_gets(stub: Path, tmp_path: Path) -> None:
 
 def test_a_cluster(stub: Path, tmp_path: Path) -> None:
     found = lines(stub, tmp_path, cluster=(2, 1, 1))
-    assert found[-1] == "launch 0x4000 6 384 214016 with 1 attributes"
+    assert found[-2:] == ["launch 0x4000 6 384 214016 with 1 attributes", "attribute 4 = 2"]
     assert "clusters in a grid of 2" in found
+
+
+def test_ctas_that_wait_for_each_other(stub: Path, tmp_path: Path) -> None:
+    found = lines(
+        stub,
+        tmp_path,
+        coresident=True,
+        workspace=(Workspace("sum.done", "counters", "u32", "M", True),),
+        parameters=(*GEMM.parameters, KernelParameter("counters", "sum.done", "u32")),
+    )
+    assert found[3:5] == ["resident 0x4000 384 214016", "allocate 1280"]
+    assert found[-3:] == [
+        "clear 0x60000 = 0, 320, stream 0x7",
+        "launch 0x4000 6 384 214016 with 1 attributes",
+        "attribute 2 = 1",
+    ]
 
 
 def test_a_watchdog(stub: Path, tmp_path: Path) -> None:
