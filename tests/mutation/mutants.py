@@ -30,6 +30,9 @@ WORDS = {
     "schedule": (True, False),
     "pending": (0, 1),
     "along": ("x", "y"),
+    "scope": ("cta", "cluster", "gpu"),
+    "init": ("none", "zero"),
+    "scratch": (True, False),
 }
 STEPS = {"align": ("half", "double"), "registers": (-8, -1, 1, 8), "count": (-32, -1, 1, 32)}
 TEXTS = ("contract", "component", "version", "summary")  # say nothing of the component's work
@@ -40,8 +43,10 @@ KINDS = {
     "where": "condition",
     "requires": "condition",
     "arch": "arch",
+    "coresident": "coresident",
     "numeric": "numeric",
 }
+INDEXED = re.compile(r"(\w+ (?:\w+ -> )?\w+)\[(.*)\](.*)")
 OPERATION = re.compile(r"(release \w+ lag|await \w+) (\d+)(.*)")
 # operations of tensor memory -> those that look alike
 TENSOR_FORMS = tuple(
@@ -60,6 +65,8 @@ TENSOR_FORMS = tuple(
     )
 )
 OTHER_VERB = {
+    "signal": "until",
+    "until": "signal",
     "sync": "arrive",
     "arrive": "sync",
     "expect": "commit",
@@ -71,6 +78,9 @@ OTHER_VERB = {
     "mma": "read",
     "store": "read",
 }
+
+
+ORDERING = ("fence", "await", "sync", "arrive", "signal", "until")
 
 
 class Mutant(NamedTuple):
@@ -115,7 +125,8 @@ def mutants_of(label: str, data: dict[str, Any]) -> Iterator[Mutant]:
             for what, body, before, after in _bodies(value):
                 yield Mutant(label, what, path, body, before, after)
             continue
-        if isinstance(path[-1], str) and len(path) > 1 and path[-1] not in ("roles",):
+        whole = len(path) > 1 and path[-1] not in ("roles",)
+        if isinstance(path[-1], str) and (whole or kind == "coresident"):
             yield Mutant(label, kind, path, DROP, _short(value), "left out")
         if isinstance(value, list) and value:
             for place, item in enumerate(value):
@@ -190,6 +201,7 @@ def _is_expression(path: Path, name: str) -> bool:
     return (
         name in ("repeat", "warps", "rate", "arrivals", "tx_bytes", "bytes", "count", "items")
         or name in ("value", "min", "max", "want", "entry", "shape", "box", "tile", "cluster")
+        or name == "times"
     ) and path[0] != "params"
 
 
@@ -199,7 +211,7 @@ def _bodies(body: list[Any]) -> Iterator[tuple[str, list[Any], str, str]]:
         head, tail = body[:place], body[place + 1 :]
         name = _short(item)
         verb = str(item).split()[0] if isinstance(item, str) else "repeat"
-        kind = f"without {verb}" if verb in ("fence", "await", "sync", "arrive") else "without op"
+        kind = f"without {verb}" if verb in ORDERING else "without op"
         yield kind, [*head, *tail], name, "left out"
         yield "doubled op", [*head, item, item, *tail], name, "twice"
         if tail:
@@ -237,9 +249,28 @@ def _bodies(body: list[Any]) -> Iterator[tuple[str, list[Any], str, str]]:
                     name,
                     changed.expand(other),
                 )
+        if indexed := INDEXED.fullmatch(item):
+            for what, other in _indices(*indexed.groups()):
+                yield what, [*head, other, *tail], name, other
         if verb in OTHER_VERB:
             other = item.replace(verb, OTHER_VERB[verb], 1).split(" -> ")[0]
             yield "verb", [*head, other, *tail], name, other
+
+
+def _indices(operation: str, index: str, threshold: str) -> Iterator[tuple[str, str]]:
+    """Other counters, pieces and thresholds."""
+    parts = [part.strip() for part in index.split(",")]
+    if len(parts) > 1:
+        yield "piece", f"{operation}[{parts[0]}]{threshold}"
+        yield "piece", f"{operation}[{parts[0]}, 0]{threshold}"
+        yield "piece", f"{operation}[{parts[0]}, {parts[1]} // 2]{threshold}"
+        yield "piece", f"{operation}[{parts[1]}, {parts[0]}]{threshold}"
+    for other in ("m", "part", "k_blocks"):
+        yield "counter", f"{operation}[{', '.join([other, *parts[1:]])}]{threshold}"
+    if threshold:
+        yield "threshold", f"{operation}[{index}]{threshold} - 1"
+        yield "threshold", f"{operation}[{index}]{threshold} + 1"
+        yield "threshold", f"{operation}[{index}] 0"
 
 
 def _short(value: Any) -> str:

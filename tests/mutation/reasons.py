@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from counting import counters_run_well
 from judge import Verdict, bare
 from mutants import Mutant
 from running import protocols, runs_well, shape_of
@@ -105,7 +106,8 @@ class Case:
     def right_protocol(self) -> bool:
         """The executor finds nothing wrong with what the mutant does."""
         found = protocols(self.after)
-        return bool(found) and all(map(runs_well, found)) and self.fences[1] >= self.fences[0]
+        well = bool(found) and all(map(runs_well, found)) and self.fences[1] >= self.fences[0]
+        return well and counters_run_well(self.after)
 
 
 _RESOURCES = (
