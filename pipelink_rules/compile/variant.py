@@ -278,7 +278,6 @@ def keep_promises(roles: Iterable[Role], measured: Mapping[str, Measured], stem:
 def _record(
     compiled: CompiledUnit, toolkit: Toolkit, stem: str, unaudited: Iterable[Diagnostic]
 ) -> ObjectRecord:
-    verdicts = [f"warning[{item.code}]: {item.message}: {item.found}" for item in unaudited]
     objects = dict(digests((compiled.fatbin, compiled.ptx)))
     return ObjectRecord(
         toolkit=toolkit.version,
@@ -290,5 +289,10 @@ def _record(
         ),
         weak=compiled.weak,
         codegen=codegen_of(compiled.fatbin, toolkit),
-        warnings="\n".join(filter(None, [compiled.warnings, *verdicts])),
+        warnings="\n".join(filter(None, [compiled.warnings, verdicts(unaudited)])),
     )
+
+
+def verdicts(unaudited: Iterable[Diagnostic]) -> str:
+    """What could not be audited, a line each."""
+    return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in unaudited)

@@ -152,15 +152,23 @@ class Graph:
         release: RuntimeRule,
     ) -> paths.VariantFiles:
         """The files of a variant, its object taken from finished ones and probed."""
-        from pipelink_rules.steps.objects import CompileRequest, finished_files, unpack_prebuilt
+        from pipelink_rules.steps.objects import (
+            CompileRequest,
+            PrebuiltRequest,
+            finished_files,
+            unpack_prebuilt,
+        )
 
         files = paths.named_files(arch, variant.name, variant.component)
         if not self._first(files, variant, rule):
             return files
         out = f"{BUILD}/{files.folder}"
 
+        folders, strict = self.abi().folders, self.session.options.strict
+        finished = PrebuiltRequest(sidecar, out, arch, folders, strict)
+
         def run(inputs: tuple[str, ...]) -> None:
-            unpack_prebuilt(sidecar, out)
+            self.session.say(unpack_prebuilt(finished, self.session.toolkit))
 
         sources = [
             self.env.File(name if os.path.isabs(name) else f"#{name}")
@@ -168,8 +176,8 @@ class Graph:
         ]
         step = Step("Prebuilt", _subject(rule.label, variant, arch), run)
         targets = [files.fatbin, files.shadow, files.record]
-        nodes = self.step("compile", step, targets, sources, [arch])
-        folders = self.abi().folders
+        asked = [arch, *(["strict"] if strict else [])]
+        nodes = self.step("compile", step, targets, sources, asked, self.abi(), tool=True)
         request = CompileRequest(str(rule.label), noun, (), folders, (), (), arch, out, ())
         header = self._header(files, variant, request)
         self._probed(files, variant, request, release, [*nodes, header])

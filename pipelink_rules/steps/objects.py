@@ -34,6 +34,17 @@ class CompileRequest:
 
 
 @dataclass(frozen=True)
+class PrebuiltRequest:
+    """A finished object to take over."""
+
+    sidecar: str
+    out_dir: str
+    arch: str
+    includes: tuple[str, ...]  # of the device ABI
+    strict: bool = False  # what cannot be audited is an error
+
+
+@dataclass(frozen=True)
 class ObjectRequest:
     """One source that becomes one fatbin: the device runtime, the glue."""
 
@@ -134,16 +145,19 @@ def finished_files(sidecar: str) -> tuple[str, ...]:
     return tuple(str(path.with_name(stem + suffix)) for suffix in _FINISHED)
 
 
-def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
+def unpack_prebuilt(request: PrebuiltRequest, toolkit: Toolkit) -> str:
     """Object, shadow and record of a variant from finished ones; it is probed like any other.
 
-    PL0904 where an object is missing, or is not the one that the sidecar describes, or was made
-    for another device ABI.
+    The result says what could not be audited.  PL0904 where an object is missing, or is not the
+    one that the sidecar describes, or was made for another device ABI; what a component is refused
+    for that is being compiled.
     """
+    from pipelink_rules.compile.finished import audit_object
     from pipelink_rules.compile.variant import ObjectRecord
     from pipelink_rules.contract.header import digest_of
     from pipelink_rules.contract.sidecar import load_sidecar
 
+    sidecar, out_dir = request.sidecar, request.out_dir
     variant, build = load_sidecar(sidecar)
     stem = variant.contract.component
     recorded = dict(build.objects)
@@ -157,7 +171,15 @@ def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
     digest = digest_of(variant, variant.flags)
     if digest != variant.digest:
         raise _does_not_belong(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
-    _audit(variant, Path(sidecar).with_name(f"{stem}.shadow.ptx"))
+    warnings = audit_object(
+        variant,
+        Path(sidecar).with_name(f"{stem}.fatbin"),
+        request.arch,
+        toolkit,
+        out_dir,
+        request.includes,
+        strict=request.strict,
+    )
     for suffix in _FINISHED[1:]:
         name = f"{stem}{suffix}"
         write_bytes(Path(out_dir, name), Path(sidecar).with_name(name).read_bytes())
@@ -168,18 +190,10 @@ def unpack_prebuilt(sidecar: str, out_dir: str) -> None:
         objects=build.objects,
         weak=build.weak,
         codegen=build.codegen,
+        warnings=warnings,
     )
     write_json(Path(out_dir, f"{stem}.object.json"), record)
-
-
-def _audit(variant: Variant, shadow: Path) -> None:
-    """Finished objects keep their contracts like compiled ones."""
-    from pipelink_rules.compile.execute.audit import audit_roles
-    from pipelink_rules.compile.ptx import read_ptx
-
-    found = audit_roles(read_ptx(shadow.read_text(encoding="utf-8")), variant)
-    if any(item.severity == "error" for item in found):
-        raise PipelinkError(found)
+    return warnings
 
 
 def _does_not_belong(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import fuzz_seeds as seeds
 import pytest
+from linked import toolkit_of
 
 from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import to_json, write_json
 from pipelink_rules.launch import load
 from pipelink_rules.model.variant import BuildRecord, Variant
-from pipelink_rules.steps.objects import finished_files, unpack_prebuilt
+from pipelink_rules.steps.objects import PrebuiltRequest, finished_files, unpack_prebuilt
 
 
 def refused(action: object, *arguments: object) -> tuple[str, ...]:
@@ -23,6 +24,16 @@ def refused(action: object, *arguments: object) -> tuple[str, ...]:
         action(*arguments)  # type: ignore[operator]
     assert all(item.labels for item in caught.value.diagnostics)
     return tuple(item.code for item in caught.value.diagnostics)
+
+
+def unpack(sidecar: str, out: str) -> None:
+    unpack_prebuilt(PrebuiltRequest(sidecar, out, "sm_90a", ()), toolkit_of())
+
+
+@pytest.fixture(autouse=True)
+def honest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the objects do is another question: tests/live/objects/test_finished_live.py."""
+    monkeypatch.setattr("pipelink_rules.compile.finished.audit_object", lambda *a, **k: "")
 
 
 @pytest.fixture
@@ -44,7 +55,7 @@ def finished(folder: Path, variant: Variant, **changes: object) -> Path:
 
 
 def test_what_was_not_touched_is_taken(sidecar: Path, tmp_path: Path) -> None:
-    unpack_prebuilt(str(sidecar), str(tmp_path / "out"))
+    unpack(str(sidecar), str(tmp_path / "out"))
     assert len(list((tmp_path / "out").iterdir())) == 3
 
 
@@ -55,7 +66,7 @@ def test_an_edited_half_of_a_sidecar(sidecar: Path, tmp_path: Path, half: str) -
     assert edits[half][0] in rest
     sidecar.write_text(head + mark + rest.replace(*edits[half], 1))
     assert refused(load_sidecar, sidecar) == ("PL0021",)
-    assert refused(unpack_prebuilt, str(sidecar), str(tmp_path / "out")) == ("PL0021",)
+    assert refused(unpack, str(sidecar), str(tmp_path / "out")) == ("PL0021",)
     assert not (tmp_path / "out").exists()
 
 
@@ -67,9 +78,9 @@ def test_swapped_objects(sidecar: Path, tmp_path: Path) -> None:
         theirs = next(other.parent.glob(f"*{suffix}"))
         theirs.write_bytes(b"another object")
         shutil.copy(theirs, mine)
-        assert refused(unpack_prebuilt, str(sidecar), str(tmp_path / "out")) == ("PL0904",)
+        assert refused(unpack, str(sidecar), str(tmp_path / "out")) == ("PL0904",)
         mine.unlink()
-        assert refused(unpack_prebuilt, str(sidecar), str(tmp_path / "out")) == ("PL0904",)
+        assert refused(unpack, str(sidecar), str(tmp_path / "out")) == ("PL0904",)
         mine.write_bytes(kept)
     assert not (tmp_path / "out").exists()
 
@@ -78,7 +89,7 @@ def test_a_sidecar_with_a_digest_of_its_own(tmp_path: Path) -> None:
     """Both halves were written anew: the digest of the variant gives it away."""
     variant = seeds.built_variants()[0]
     place = finished(tmp_path / "given", variant, digest="0" * 12)
-    assert refused(unpack_prebuilt, str(place), str(tmp_path / "out")) == ("PL0904",)
+    assert refused(unpack, str(place), str(tmp_path / "out")) == ("PL0904",)
 
 
 @pytest.mark.parametrize("name", ["../../outside", "/tmp/x", "a/b", "..", "a\\b", "x.y", ""])
@@ -88,7 +99,7 @@ def test_a_component_that_leads_out_of_the_folder(name: str, tmp_path: Path) -> 
     place = tmp_path / "x.contract.yaml"
     place.write_text(dump_sidecar(replace(variant, contract=contract), seeds.record(variant)))
     assert refused(load_sidecar, place) == ("PL0020",)
-    assert refused(unpack_prebuilt, str(place), str(tmp_path / "out")) == ("PL0020",)
+    assert refused(unpack, str(place), str(tmp_path / "out")) == ("PL0020",)
     place.write_text(dump_sidecar(replace(variant, digest=f"../{name}"), seeds.record(variant)))
     assert refused(load_sidecar, place) == ("PL0020",)
     assert [item.name for item in tmp_path.iterdir()] == ["x.contract.yaml"]
