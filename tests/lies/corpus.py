@@ -25,6 +25,7 @@ ARGUMENTS: dict[str, dict[str, int | str]] = {
     "epilogue/split_k_store": {**GEMM, "PARTS": 4},
     "gemm/tma_load_ab_part": GEMM,
     "schedule/persistent_tiles": GEMM,
+    "schedule/cluster_tiles": {**GEMM, "CM": 2, "CN": 2},
     "schedule/row_blocks": {"ROWS": 4},
     "schedule/split_k_tiles": {**GEMM, "PARTS": 3},
     "stream/bulk_load_rows": {"ROWS": 4, "D": 256},

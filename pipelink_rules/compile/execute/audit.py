@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pipelink_rules.compile.execute.along import coordinates_vary
 from pipelink_rules.compile.execute.compare import Difference, Turns, accesses, first_event, missing
 from pipelink_rules.compile.execute.expand import Expansion, Promise
 from pipelink_rules.compile.execute.lanes import LaneFound, compare_lanes
@@ -94,6 +95,9 @@ def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
             for found in _run(other, variant, role, scenario, promises[:few], warp):
                 return _finding(variant, role, _part_of_a_warp(found.difference), found)
             done |= other.performed
+    moved = coordinates_vary(module, variant, role, scenario, first)
+    if moved is not None:
+        return _finding(variant, role, moved)
     return _never(variant, role, done, promises) or _arrivals(variant, role, warps, scenario)
 
 
@@ -239,6 +243,10 @@ def _label(role: Role, difference: Difference, port: Port | None) -> str:
 
 _OF_A_PORT = ("PL0933", "PL0935", "PL0936")  # shown at the port, not at the body
 _HELP = {
+    "PL0807": (
+        "name every field that the coordinates depend on",
+        "or leave `along` out: every CTA of a cluster then copies for itself",
+    ),
     "PL0919": ("call pipelink::wgmma_fence() before the first wgmma after a wait",),
     "PL0932": (
         "let branches around operations depend on the work item and the thread only",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipelink_rules.compile.execute.decode import Value
 from pipelink_rules.compile.execute.state import REGION, SharedRange, State, UnauditedError
-from pipelink_rules.compile.execute.trace import Event
+from pipelink_rules.compile.execute.trace import Copied, Event
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item import item_layout, member_bytes
 from pipelink_rules.model.contract import DTYPES, Contract, Port
@@ -108,6 +108,8 @@ def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
     for tile, start in item_layout(port).offsets:
         if start <= offset:
             member = tile
+    if not bulk:
+        state.trace.copies.append(Copied(source, arguments[4], arguments[5]))
     state.emit(Event("copy", ring.name, item, size, source, member))
 
 

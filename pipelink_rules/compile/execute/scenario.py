@@ -115,33 +115,39 @@ def _multiplied(body: tuple[Op | Repeat, ...], port: str) -> bool:
 
 def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
     fields = contract.work.fields if contract.work else ()
-    counted = _counted(role.body) & {field.name for field in fields}
+    looped = counted(role.body) & {field.name for field in fields}
     series = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
-    trips = sorted(set(series)) if counted else range(2 * stages + 1)
+    trips = sorted(set(series)) if looped else range(2 * stages + 1)
     largest = {
         field.name: evaluate(field.maximum, {})
         for field in fields
-        if field.name in counted and field.maximum is not None and not names(field.maximum)
+        if field.name in looped and field.maximum is not None and not names(field.maximum)
     }
     for most in largest.values():
         trips = sorted({*trips, *(range(most) if most <= _EVERY else ()), most})
     between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
-    # What is done for one value of a counted field may not depend on the others: each comes twice.
+    # What is done for one value of a looped field may not depend on the others: each comes twice.
     for number, trip in enumerate([*trips, *trips] if between else trips):
         item = {
             field.name: min(trip, largest.get(field.name, trip))
-            if field.name in counted
+            if field.name in looped
             else _field(field, number)
             for field in fields
         }
         limits = {field.name: evaluate(field.minimum, {}) for field in fields}
-        if all(item[name] >= limits[name] for name in counted):
+        if all(item[name] >= limits[name] for name in looped):
             yield item
 
 
 def crosses_ctas(port: Port) -> bool:
     """Counters and scratch memory."""
     return port.space == "counter" or port.scratch
+
+
+def varied(field: WorkField, value: int) -> list[int]:
+    """Other values of a field that the contract allows."""
+    values = {_field(field, number) for number in range(len(_COORDINATES))}
+    return sorted(values - {value})
 
 
 def _field(field: WorkField, number: int) -> int:
@@ -152,11 +158,12 @@ def _field(field: WorkField, number: int) -> int:
     return max(low, _COORDINATES[number % len(_COORDINATES)])
 
 
-def _counted(body: tuple[Op | Repeat, ...]) -> frozenset[str]:
+def counted(body: tuple[Op | Repeat, ...]) -> frozenset[str]:
+    """The names that decide how often operations are done."""
     found: frozenset[str] = frozenset()
     for item in body:
         if isinstance(item, Repeat):
-            found |= names(item.count) | _counted(item.body)
+            found |= names(item.count) | counted(item.body)
     return found
 
 

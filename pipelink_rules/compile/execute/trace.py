@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,14 @@ class Access:
         return f"{self.kind} {self.target}" + (f" (stage {self.stage})" if self.stage >= 0 else "")
 
 
+class Copied(NamedTuple):
+    """A copy by a tensor map: from which port, and its coordinates; None = they depend on data."""
+
+    source: str
+    x: int | None
+    y: int | None
+
+
 @dataclass
 class Trace:
     """Events, and the accesses before each (the last set: after all of them)."""
@@ -54,6 +63,7 @@ class Trace:
     accesses: list[set[Access]] = field(default_factory=lambda: [set()])
     writes: list[tuple[int, str, int]] = field(default_factory=list)  # events before, buffer, place
     arrivals: dict[int, int] = field(default_factory=dict)  # own event -> arrivals, where not one
+    copies: list[Copied] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
         """One more event; consecutive copies of one tile are one."""
@@ -88,6 +98,7 @@ class Trace:
         self.writes += [(before + number, name, place) for number, name, place in other.writes]
         self.arrivals |= {before + place: number for place, number in other.arrivals.items()}
         self.accesses[-1] |= other.accesses[0]
+        self.copies += other.copies
         self.events += other.events
         self.accesses += other.accesses[1:]
 

@@ -20,4 +20,11 @@ CODES: tuple[Code, ...] = (
         "contract language: `cluster` of a work item",
         "collect",
     ),
+    Code(
+        "PL0807",
+        "coordinates-vary",
+        "What a multicast brings is right only where all receivers would have copied the same box.",
+        "contract language: `along` of a tile",
+        "compile",
+    ),
 )
