@@ -31,7 +31,8 @@ class Diagnostic:
     found: str = ""  # what was found
     at_run_time: str = ""  # what would happen if it were linked anyway
     notes: tuple[str, ...] = ()
-    trace: tuple[str, ...] = ()  # the cycle or schedule
+    trace: tuple[str, ...] = ()  # the cycle: who waits for whom, and why
+    schedule: tuple[str, ...] = ()  # a shortest run into it, step by step
     helps: tuple[str, ...] = ()  # how to fix it, the smallest change first
     subject: str = ""  # the connection, role or resource: one finding per code and subject
     severity: str = "error"  # or "warning"
@@ -41,7 +42,7 @@ class Diagnostic:
         object.__setattr__(self, "message", one_line(self.message))
         for name in ("expected", "found", "at_run_time", "subject"):
             object.__setattr__(self, name, lines(getattr(self, name)))
-        for name in ("notes", "trace", "helps"):
+        for name in ("notes", "trace", "schedule", "helps"):
             object.__setattr__(self, name, tuple(map(lines, getattr(self, name))))
 
     forced: str = ""  # why it is a warning here: the reason a declaration gives in allow=

@@ -153,6 +153,7 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         "at_run_time": item.at_run_time,
         "notes": list(item.notes),
         "trace": list(item.trace),
+        "schedule": list(item.schedule),
         "helps": list(item.helps),
     }
 
@@ -193,6 +194,7 @@ def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
         ("rule", code.rule if code else ""),
         ("at run time", item.at_run_time),
         ("trace", "".join(f"\n{line}" for line in item.trace)),
+        ("schedule", "".join(f"\n{line}" for line in item.schedule)),
         *(("note", note) for note in item.notes),
         *(("help", text) for text in item.helps),
     ]

@@ -81,6 +81,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
     properties = {
         "subject": item.subject,
         "trace": list(item.trace),
+        "schedule": list(item.schedule),
         "helps": list(item.helps),
         "forced": item.forced,
     }

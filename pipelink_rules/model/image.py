@@ -14,6 +14,7 @@ class Forced:
     code: str
     message: str
     reason: str  # as written in allow=
+    schedule: tuple[str, ...] = field(default=(), compare=False)  # a shortest run into it
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,10 @@ def forced_of(program: Program, placement: Placement, audit: Audit | None) -> tu
             *check_stages(program, target, dict(placement.stages)),
         )
         checked = force(findings, program.spec)
-        found = (*(Forced(x.code, x.message, x.forced) for x in checked if x.forced), *found)
+        found = (
+            *(Forced(x.code, x.message, x.forced, x.schedule) for x in checked if x.forced),
+            *found,
+        )
     return tuple(dict.fromkeys(found))
 
 

@@ -140,6 +140,7 @@ def _forced(program: Program, placement: Placement, audit: Audit) -> str:
     parts = [
         element("p", element("b", text(item.code)), text(f" {item.message}"))
         + _note(f"because: {item.reason}")
+        + (element("pre", text("\n".join(item.schedule))) if item.schedule else "")
         for item in found
     ]
     title = element("h2", "Forced: linked in spite of findings")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol.shortest import MOST_STATES, shortest
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.protocol.words_counts import (
     arrivals,
@@ -18,6 +20,7 @@ from pipelink_rules.check.protocol.words_counts import (
 from pipelink_rules.check.protocol.words_deadlock import deadlock, starved
 from pipelink_rules.check.protocol.words_groups import in_flight, storing
 from pipelink_rules.check.protocol.words_order import alias, recycle, stale, unfenced, unordered
+from pipelink_rules.check.protocol.words_schedule import lines
 from pipelink_rules.check.protocol.words_tensor import loading, no_fence, overlapping
 from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -51,9 +54,18 @@ KINDS: dict[str, tuple[int, Tell]] = {
 
 def tell(resolved: Resolved, blueprint: Blueprint, found: list[Found]) -> list[Diagnostic]:
     """One diagnostic per group of kinds and subject."""
-    told: dict[tuple[int, str], Diagnostic] = {}
+    told: dict[tuple[int, str], tuple[Diagnostic, Found]] = {}
     for item in sorted(found, key=lambda item: KINDS[item.problem.kind][0]):
         rank, words = KINDS[item.problem.kind]
         finding = words(resolved, blueprint, item)
-        told.setdefault((rank // 10, finding.subject), finding)
-    return list(told.values())
+        told.setdefault((rank // 10, finding.subject), (finding, item))
+    return _with_schedules(told.values())
+
+
+def _with_schedules(told: Iterable[tuple[Diagnostic, Found]]) -> list[Diagnostic]:
+    """The findings with shortest runs into them, as far as a bounded search finds some."""
+    found, left = [], MOST_STATES
+    for finding, item in told:
+        schedule, left = shortest(item.composition, item.problem, left)
+        found.append(replace(finding, schedule=lines(schedule)) if schedule else finding)
+    return found

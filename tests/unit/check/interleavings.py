@@ -76,21 +76,10 @@ def explore(composition: Composition, limit: int = 200_000, atomic: bool = True)
 def replay(composition: Composition, schedule: Iterable[Step]) -> str:
     """The verdict over one interleaving; LIMIT where one of its steps is not possible."""
     machine = Machine(composition)
-    bits = {source: bit for bit, source in machine.sources.items()}
-    state = machine.start
     try:
-        for step in schedule:
-            index, position, arrival = step
-            if arrival:
-                bit = bits[index, position]
-                following = machine.arrivals[bit](state) if state & bit else state
-            elif machine.position(state, index) == position:
-                following = machine.programs[index][position](state)
-            else:
-                return LIMIT
-            if following == state:
-                return LIMIT
-            state = following
+        state = _run(machine, schedule)
+        if state is None:
+            return LIMIT
         if machine.over(state):
             machine.ended(state)
     except Bad as bad:
@@ -98,3 +87,46 @@ def replay(composition: Composition, schedule: Iterable[Step]) -> str:
     if machine.crossed:
         return PROXY
     return DEADLOCK if machine.stuck(state) else OK
+
+
+def hangs(
+    composition: Composition, schedule: Iterable[Step], waits: Iterable[tuple[int, int]]
+) -> bool:
+    """Whether these processes wait at these positions whatever is done after the schedule."""
+    machine = Machine(composition)
+    state = _run(machine, schedule)
+    while state is not None:
+        if any(machine.position(state, index) != position for index, position in waits):
+            return False
+        following = None
+        for step in machine.choices(state):
+            try:
+                after = step(state)
+            except Bad:  # another failure, of another process
+                continue
+            if after != state:
+                following = after
+                break
+        if following is None:
+            return True
+        state = following
+    return False
+
+
+def _run(machine: Machine, schedule: Iterable[Step]) -> int | None:
+    bits = {source: bit for bit, source in machine.sources.items()}
+    state = machine.start
+    for index, position, arrival in schedule:
+        if arrival:
+            bit = bits[index, position]
+            following = machine.arrivals[bit](state) if state & bit else state
+        elif machine.composition.processes[index].period[position].kind in machine.idle:
+            continue
+        elif machine.position(state, index) == position:
+            following = machine.programs[index][position](state)
+        else:
+            return None
+        if following == state:
+            return None
+        state = following
+    return state

@@ -224,11 +224,16 @@ class Machine:
 
     def steps(self, state: int) -> Iterator[int]:
         """The states that can follow.  Raises Bad."""
+        for transition in self.choices(state):
+            yield transition(state)
+
+    def choices(self, state: int) -> Iterator[Transition]:
+        """What may happen in a state."""
         for index, program in enumerate(self.programs):
-            yield program[self.position(state, index)](state)
+            yield program[self.position(state, index)]
         for bit, arrive in self.arrivals.items():
             if state & bit:
-                yield arrive(state)
+                yield arrive
 
     def stuck(self, state: int) -> bool:
         """Whether nothing can happen any more, though not every process is at its end."""

@@ -251,6 +251,7 @@ def test_json(files: Path) -> None:
         "at_run_time": "",
         "notes": [],
         "trace": [],
+        "schedule": [],
         "helps": ["h"],
     }
 

@@ -1,0 +1,93 @@
+"""Every schedule that a finding shows runs, in the executor of the tests, into the same failure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from compositions import gemm
+from compositions_found import FOUND
+from programs import findings
+from unit.check.interleavings import ALIAS, PROXY, RACE, Step, hangs, replay
+from unit.check.oracle_comparison import MAKERS
+from unit.check.tensor_compositions import stored, tensor
+
+from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.model import Composition
+from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.shortest import FAULTS, HANGS, Schedule, shortest
+from pipelink_rules.check.protocol.words_schedule import MOST_LINES, lines
+
+FAILURES = {"order": RACE, "proxy": PROXY, "phase": ALIAS, "round": ALIAS}
+
+
+def replays(schedule: Schedule) -> bool:
+    """Whether the other executor runs the steps into the same failure."""
+    steps = [Step(*step) for step in schedule.steps]
+    if schedule.fault is None:
+        return bool(schedule.stuck) and hangs(schedule.run, steps, schedule.stuck)
+    return replay(schedule.run, steps) == FAILURES[schedule.fault.kind]
+
+
+def schedules(composition: Composition) -> list[tuple[Problem, Schedule | None]]:
+    """The problems of a composition that a run can show."""
+    return [
+        (problem, shortest(composition, problem)[0])
+        for problem in examine(composition)
+        if problem.kind in HANGS or (problem.kind in FAULTS and (problem.second or _phase(problem)))
+    ]
+
+
+def _phase(problem: Problem) -> bool:
+    return problem.kind == "alias"
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_schedules_replay(make: Callable[[random.Random], Composition]) -> None:
+    shown = silent = 0
+    for seed in range(80):
+        for problem, schedule in schedules(make(random.Random(f"{make.__name__} {seed}"))):
+            if schedule is None:
+                silent += 1
+                continue
+            shown += 1
+            assert replays(schedule), (seed, problem.kind)
+            assert 0 < len(lines(schedule)) <= MOST_LINES
+    if make in (tensor, stored):
+        assert not shown, "tensor memory is not run: then nothing is shown"
+    else:
+        assert shown > silent
+
+
+@pytest.mark.parametrize("name", [name for name, case in FOUND.items() if case[1]])
+def test_no_step_can_be_left_out(name: str) -> None:
+    told = [schedule for _, schedule in schedules(FOUND[name][0]) if schedule]
+    for schedule in told:
+        for place in range(len(schedule.steps) - 1):
+            steps = (*schedule.steps[:place], *schedule.steps[place + 1 :])
+            assert not replays(schedule._replace(steps=steps)), place
+
+
+def test_a_search_that_takes_too_long_shows_nothing() -> None:
+    composition = gemm(2, lag=0)
+    problem = next(item for item in examine(composition) if item.kind == "in flight")
+    schedule, left = shortest(composition, problem, 300)
+    assert schedule and left > 0
+    assert shortest(composition, problem, 300 - left)[0] == schedule
+    assert shortest(composition, problem, 300 - left - 1)[0] is None
+
+
+def test_the_lines_say_who_does_what_with_which_item() -> None:
+    """Two stages, released while the tensor core still reads: the third copy comes too early."""
+    early = [["release ab lag 1", "release ab lag 0"]]
+    last = [["      - await mma 0\n      - release ab lag 0\n", "      - await mma 0\n"]]
+    (finding,) = findings("gemm", mma=early + last)
+    assert finding.code == "PL0504"
+    assert finding.schedule == (
+        "1 load.load: acquire ab, expect ab, copy A -> ab.A, copy B -> ab.B: items 0 to 1",
+        "2 mma.mma: wait ab, mma ab, await mma 1, release ab lag 0: item 0, stage 0",
+        "3 load.load: acquire ab, expect ab: item 2, stage 0",
+        "4 load.load: copy A -> ab.A: item 2, stage 0; `mma ab` of `mma.mma` still reads item 0 "
+        "there",
+    )
