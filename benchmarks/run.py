@@ -20,7 +20,18 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 PLAIN = ("gemm", "gemm_multicast")  # timed against each other, monoliths and cuBLAS
-PARTS = ("correctness", "repeat", "graph", "overhead", "gemm", "twins", "streaming", "sanitizer")
+SPLIT = "gemm_split_k"  # timed on shapes with few tiles
+PARTS = (
+    "correctness",
+    "repeat",
+    "graph",
+    "overhead",
+    "gemm",
+    "skinny",
+    "twins",
+    "streaming",
+    "sanitizer",
+)
 
 
 def main() -> int:
@@ -124,10 +135,18 @@ def _gemm(known: list[Any], build: Path, arguments: argparse.Namespace) -> list[
     return [row for item in plain for row in gemm_rows(item, plain, build, arguments.pairs)]
 
 
+def _skinny(known: list[Any], build: Path, arguments: argparse.Namespace) -> list[Any]:
+    from timing import skinny_rows
+
+    plain = [item for item in known if item.name in PLAIN[:1]]
+    split = [item for item in known if item.name.startswith(SPLIT)]
+    return [row for item in split for row in skinny_rows(item, plain, arguments.pairs)]
+
+
 def _twins(known: list[Any], build: Path, arguments: argparse.Namespace) -> list[Any]:
     from timing import twin_row
 
-    others = [item for item in known if item.name not in PLAIN]
+    others = [item for item in known if item.name not in PLAIN and SPLIT not in item.name]
     return [row for item in others for row in twin_row(item, arguments.pairs)]
 
 
@@ -150,6 +169,7 @@ _PARTS: dict[str, Callable[[list[Any], Path, argparse.Namespace], list[Any]]] = 
     "graph": _graph,
     "overhead": _overhead,
     "gemm": _gemm,
+    "skinny": _skinny,
     "twins": _twins,
     "streaming": _streaming,
     "sanitizer": _sanitizer,

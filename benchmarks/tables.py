@@ -76,6 +76,7 @@ def tables(results: dict[str, Any]) -> Iterator[Table]:
         yield _correctness(parts)
     for name, title in (
         ("gemm", "bf16 GEMM: linked against native twin, hand-written monoliths and cuBLAS"),
+        ("skinny", "bf16 GEMM with few tiles: split-K against plain GEMM and cuBLAS"),
         ("twins", "Linked against the native twin"),
         ("streaming", "Streaming against a copy of as many bytes"),
     ):

@@ -8,7 +8,7 @@ from typing import Any
 
 from measure import Launch, call_overhead, deadline, note, pairs, sets_for
 from monolith.baseline import baseline
-from references import TIMED_GEMMS
+from references import TIMED_GEMMS, TIMED_SKINNY
 from subjects import Subject, bytes_of, make_inputs, make_outputs, sizes_of
 
 from pipelink_rules.launch import Kernel
@@ -32,6 +32,24 @@ def gemm_rows(
                 rivals[other.name] = _launch(other.kernel, sets)
         for cluster in (1, 2):
             rivals[f"monolith, cluster {cluster}"] = _launch(baseline(cluster, build), sets)
+        rivals["cuBLAS"] = _cublas(sets)
+        _warm(ours)
+        for name, rival in rivals.items():
+            rows.append(_row(subject, sizes, name, ours, rival, len(sets), count))
+    return rows
+
+
+def skinny_rows(subject: Subject, plain: list[Subject], count: int) -> list[dict[str, Any]]:
+    """A split-K GEMM on shapes with few tiles, against its native twin, plain ones and cuBLAS."""
+    rows = []
+    for m, n, k in TIMED_SKINNY:
+        sizes = {"M": m, "N": n, "K": k}
+        sets = _sets(subject, sizes)
+        ours = _launch(subject.kernel, sets)
+        rivals = {other.name: _launch(other.kernel, sets) for other in plain}
+        twin = subject.twin("native")
+        if twin is not None:
+            rivals["native twin"] = _launch(twin, sets)
         rivals["cuBLAS"] = _cublas(sets)
         _warm(ours)
         for name, rival in rivals.items():

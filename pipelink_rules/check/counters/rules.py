@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from pipelink_rules.check.counters.build import (
@@ -100,6 +101,9 @@ def indices(resolved: Resolved) -> Iterator[Diagnostic]:
     """PL1005: one field indexes a counter; the schedule numbers and bounds it."""
     first: dict[str, tuple[str, Op]] = {}
     numbered = promises(resolved)
+    if math.prod(resolved.program.cluster) > 1:
+        yield from _on_clusters(resolved)
+        return
     for instance, role, op, port in users(resolved):
         target, field = home(resolved, (instance, port.name)), op.index[0]
         other = first.setdefault(target, (field.text, op))
@@ -111,6 +115,22 @@ def indices(resolved: Resolved) -> Iterator[Diagnostic]:
             problem = _beyond(resolved, instance, port, field.text)
             if problem:
                 yield _out_of_range(resolved, instance, role, op, port, problem)
+
+
+def _on_clusters(resolved: Resolved) -> Iterator[Diagnostic]:
+    """Items of clusters are shared by CTAs: how often they signal is another question."""
+    size = math.prod(resolved.program.cluster)
+    for instance, role, op, _ in users(resolved):
+        yield Diagnostic(
+            "PL1005",
+            f"`{instance}.{role.name}` uses counters or scratch memory in clusters of {size} CTAs",
+            labels((op.span, "for instance here"), (resolved.program.spec.where("cluster"), "")),
+            expected="one CTA a work item",
+            found=f"{size}",
+            helps=("leave `cluster=` out",),
+            subject=instance,
+        )
+        return
 
 
 def _two_fields(target: str, other: tuple[str, Op], field: Expr, op: Op) -> Diagnostic:
@@ -213,6 +233,8 @@ def order(resolved: Resolved) -> Iterator[Diagnostic]:
     fields: dict[str, set[str]] = {}
     for instance, _, op, port in users(resolved):
         fields.setdefault(home(resolved, (instance, port.name)), set()).add(op.index[0].text)
+    if math.prod(resolved.program.cluster) > 1:
+        return  # told already
     mixed = any(len(names_) > 1 for names_ in fields.values())
     if mixed or next(arrivals(resolved), None) is not None:
         return  # what a wait is for is not known

@@ -14,7 +14,8 @@ from test_launch_call import arguments
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.launch import Kernel, LaunchError, load
-from pipelink_rules.model.image import KernelParameter, Manifest, Workspace
+from pipelink_rules.launch.watchdog import explain
+from pipelink_rules.model.image import KernelParameter, Manifest, Site, Workspace
 
 WORK = (
     Workspace("sum.parts", "scratch", "f32", "ceildiv(M, 128) * 16384", False),
@@ -117,6 +118,20 @@ def test_scratch_alone_needs_no_cooperative_launch(tmp_path: Path) -> None:
     )
     loaded(tmp_path, driver, only)(**arguments())
     assert not driver.launched[0].cooperative and not driver.cleared
+
+
+def test_a_counter_that_nobody_reaches_is_named() -> None:
+    sites = (
+        Site(1, "sum", "add", "done", "sum.done"),
+        Site(2, "sum", "add", "ready", "sum.done"),
+    )
+    manifest = dataclasses.replace(SPLIT, sites=sites)
+    error = explain(manifest, (0x504C5744, 2, 4, 70000, 32, 5, 128, 24, 0, 9))
+    text = str(error)
+    assert "sum.add.ready waits in `until` (counter 70000, until 32)" in text
+    assert "expected: 32 arrivals" in text
+    assert "the counter at 24 after 9 thousand cycles, in block 5, thread 128" in text
+    assert "does sum.add.done signal for every work item?" in text
 
 
 @pytest.mark.parametrize(
