@@ -1,14 +1,17 @@
-"""How long does the linker itself take here?  Check, placement, swap, null build.
+"""How long does the linker itself take here?  Check, placement, audit, swap, null build.
 
-    python benchmarks/host.py [--skip-builds]
+    python benchmarks/host.py [--skip-builds | --audit-only]
 
-No GPU.  The check and the placement are timed in this process, after the imports; swap and null
-build are whole `scons` commands, by the wall clock.  Writes benchmarks/results/host.json.
+No GPU.  Check, placement and the audit of objects are timed in this process, after the imports;
+swap and null build are whole `scons` commands, by the wall clock.  Writes
+benchmarks/results/host.json; with --audit-only the other rows stay as they are.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import datetime
 import json
 import os
 import shutil
@@ -37,13 +40,19 @@ def main() -> int:
     parser.add_argument("--arch", default="sm_90a")
     parser.add_argument("--times", type=int, default=9, help="repetitions of each")
     parser.add_argument("--skip-builds", action="store_true", help="check and placement only")
+    parser.add_argument("--audit-only", action="store_true", help="of the objects of a build")
     parser.add_argument("--out", default=str(HERE / "results" / "host.json"))
     arguments = parser.parse_args()
-    rows = [*check_rows(arguments), *place_rows(arguments)]
-    if not arguments.skip_builds:
-        rows += [null_row(arguments), *swap_rows(arguments)]
-    results = {"schema": 1, **host([Path(sys.executable).name, *sys.argv])}
-    results["parts"] = {"host": {"rows": rows}}
+    if arguments.audit_only:
+        results = json.loads(Path(arguments.out).read_text(encoding="utf-8"))
+        kept = [row for row in results["parts"]["host"]["rows"] if row["what"][:5] != "audit"]
+        results["parts"]["host"]["rows"] = kept + audit_rows(arguments)
+    else:
+        rows = [*check_rows(arguments), *place_rows(arguments), *audit_rows(arguments)]
+        if not arguments.skip_builds:
+            rows += [null_row(arguments), *swap_rows(arguments)]
+        results = {"schema": 1, **host([Path(sys.executable).name, *sys.argv])}
+        results["parts"] = {"host": {"rows": rows}}
     Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
     Path(arguments.out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     from tables import summary_text
@@ -91,6 +100,37 @@ def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     return _slowest("placement", times, 50, "one joint problem, after import")
 
 
+def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Every role of every object of a build, run and compared with its contract."""
+    from pipelink_rules.compile.execute.audit import audit_roles
+    from pipelink_rules.compile.ptx import read_ptx
+    from pipelink_rules.contract.sidecar import load_sidecar
+
+    times: dict[str, float] = {}
+    folder = Path(arguments.build) / arguments.arch / "variants"
+    for sidecar in sorted(folder.glob("*/*.contract.yaml")):
+        variant, _ = load_sidecar(sidecar)
+        stem = variant.contract.component
+        module = read_ptx(sidecar.with_name(f"{stem}.shadow.ptx").read_text(encoding="utf-8"))
+        for role in variant.contract.roles:
+            alone = dataclasses.replace(
+                variant, contract=dataclasses.replace(variant.contract, roles=(role,))
+            )
+            took = _median(
+                lambda module=module, alone=alone: audit_roles(module, alone),
+                arguments.times,
+                time.process_time,
+            )
+            name = f"{stem}.{role.name}"
+            times[name] = max(took, times.get(name, 0))
+    day = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+    rows = _slowest("audit", times, 50, f"one role of an object, processor time, {day}")
+    rows += [
+        _row(f"audit, {name}", times[name], 50, "its slowest variant") for name in sorted(times)
+    ]
+    return rows
+
+
 def null_row(arguments: argparse.Namespace) -> dict[str, Any]:
     """`scons` where there is nothing to do."""
     _scons(TOP, [])
@@ -135,7 +175,6 @@ def swap_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def host(command: list[str]) -> dict[str, Any]:
     """Date, processor, toolkit."""
-    import datetime
     import platform
 
     from measure import toolkit_of
@@ -168,13 +207,15 @@ def _scons(top: Path, goals: list[str]) -> None:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
 
 
-def _median(call: Callable[[], object], times: int) -> float:
+def _median(
+    call: Callable[[], object], times: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Milliseconds."""
     found = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = clock()
         call()
-        found.append(1000 * (time.perf_counter() - start))
+        found.append(1000 * (clock() - start))
     return statistics.median(found)
 
 

@@ -99,6 +99,8 @@ def arithmetic(statement: Statement) -> Step:
     target = arguments[0]
     reads = [operand(text) for text in arguments[1:]]
     shift = base in ("shl", "shr")
+    if not (sign or shift or wide) and len(reads) in (1, 2):
+        return _plain(target, reads, function, source_mask, mask)
 
     def step(regs: Registers) -> None:
         values = []
@@ -116,6 +118,32 @@ def arithmetic(statement: Statement) -> Step:
         regs[target] = None if result is None else result & mask
 
     return step
+
+
+def _plain(
+    target: str,
+    reads: list[Callable[[Registers], Value]],
+    function: Callable[..., Value],
+    source_mask: int,
+    mask: int,
+) -> Step:
+    """One or two unsigned operands of one width: most of what a role computes."""
+    left, right = reads[0], reads[-1]
+
+    def one(regs: Registers) -> None:
+        a = left(regs)
+        result = None if a is None else function(a & source_mask)
+        regs[target] = None if result is None else result & mask
+
+    def two(regs: Registers) -> None:
+        a, b = left(regs), right(regs)
+        if a is None or b is None:
+            regs[target] = None
+        else:
+            result = function(a & source_mask, b & source_mask)
+            regs[target] = None if result is None else result & mask
+
+    return one if len(reads) == 1 else two
 
 
 def _high(width: int) -> Callable[..., Value]:
