@@ -24,7 +24,6 @@ class Checkout:
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(self.path),
-            "COLUMNS": "200",
         }
         return subprocess.run(
             command,

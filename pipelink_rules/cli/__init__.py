@@ -52,7 +52,9 @@ def _run(words: list[str]) -> int:
 
     name = next((word for word in words if word in COMMANDS), "")
     if name in COMMANDS:
-        parser = argparse.ArgumentParser(prog=f"pipelink {name}", description=COMMANDS[name] + ".")
+        parser = argparse.ArgumentParser(
+            prog=f"pipelink {name}", description=COMMANDS[name] + ".", formatter_class=_Help
+        )
         _common(parser)
         module = importlib.import_module(f"pipelink_rules.cli.{name}")
         module.add_arguments(parser)
@@ -87,6 +89,15 @@ def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namesp
         return int(run(arguments))
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal; in a file always the same."""
+
+    def __init__(self, prog: str) -> None:
+        from pipelink_rules.diagnostics.width import output_width
+
+        super().__init__(prog, width=output_width(100))
+
+
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--diag",
@@ -109,7 +120,7 @@ def _overview() -> argparse.ArgumentParser:
         prog="pipelink",
         description="A linker for GPU kernel components.",
         epilog=f"commands:\n{listed}\n\n`pipelink COMMAND --help` says more about each.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"pipelink {__version__}")
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pipelink_rules.diagnostics.width import output_width
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.report.forced import forced_lines
@@ -22,6 +23,7 @@ COLUMNS = (
     "twin",
     "link seconds",
 )
+_LEAST = 100  # columns
 _RIGHT = ("shared bytes", "barriers", "instructions", "link seconds")
 
 
@@ -78,11 +80,5 @@ def render_table(rows: Iterable[Mapping[str, str]], width: int | None = None) ->
         cells = (row.get(name, "-") for name in COLUMNS)
         table.add_row(*(f"{int(cell):,}" if cell.isdigit() else cell for cell in cells))
     out = io.StringIO()
-    Console(file=out, width=width or _width()).print(table)
+    Console(file=out, width=width or output_width(least=_LEAST)).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
-
-
-def _width() -> int:
-    import shutil
-
-    return max(100, shutil.get_terminal_size((160, 24)).columns)

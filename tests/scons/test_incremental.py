@@ -25,6 +25,12 @@ def test_first_build_compiles_every_variant_once_for_all_megakernels(fresh: Proj
     assert "megakernel" in run.text and "link seconds" in run.text  # the table
 
 
+def test_the_table_is_not_cut_for_a_terminal_that_is_not_there(built: Project) -> None:
+    built.environment["COLUMNS"] = "40"
+    built.edit("kernels/scale.cu", "body(scale)", "body(scale, again)")
+    assert "megakernel" in (text := built.build().text) and "link seconds" in text
+
+
 def test_no_change_runs_nothing(built: Project) -> None:
     run = built.build()
     assert not run.steps and not run.commands and not run.retrieved
