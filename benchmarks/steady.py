@@ -68,7 +68,8 @@ def estimate(program: Program, placement: Placement) -> dict[str, Any]:
     tile = next((work.tile for work in _works(program) if work.tile), ())
     extents = [int(str(extent.literal or 1)) for extent in tile]
     if len(extents) == 3:
-        sizes = {"M": 11 * extents[0], "N": 12 * extents[1], "K": K}
+        parts = [dict(item.variant.arguments).get("PARTS", 1) for item in program.instances]
+        sizes = {"M": 11 * extents[0], "N": 12 * extents[1], "K": K * max(map(int, parts))}
     else:
         sizes = {"R": SMS * ITEMS * (extents[0] if extents else 1)}
     row: dict[str, Any] = {"megakernel": program.name, "sizes": sizes}

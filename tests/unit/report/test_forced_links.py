@@ -52,7 +52,7 @@ def test_the_machine_code_is_wrong_too(case: cases.Case) -> None:
         word in old and old != new
         for parts in case.edits.values()
         for old, new in parts.get("contract", [])
-        for word in ("count:", "swizzle", "rate")
+        for word in ("count:", "swizzle", "rate", "scope")
     )
     assert source or numbers or clauses
 
