@@ -33,6 +33,8 @@ class Copy:
         for item in folder.iterdir():  # all but the build, which knows what is stale
             if item.name not in ("build", ".sconsign.dblite"):
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
+        for item in folder.glob("build/*/runtime/*"):  # `pipelink link` takes what lies there
+            item.unlink()
         self.path = folder.resolve()
         self._checkout: Checkout = copy_of_repository(self.path)
 

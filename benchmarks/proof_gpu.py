@@ -72,11 +72,12 @@ def _trials(section: dict[str, Any]) -> Iterator[str]:
     rows = section["rows"]
     counts = Counter(row["verdict"] for row in rows)
     same = sum(bool(row.get("same")) for row in rows)
+    ran = len(rows) - counts["refused"]
     yield (
-        f"{len(rows)} accepted mutants, drawn with seed {section['seed']} from those that give "
+        f"{ran} accepted mutants, drawn with seed {section['seed']} from those that give "
         "another kernel of the same sources, linked with the runtime `jitter` and launched: "
         f"{counts['right']} compute what float64 says in every launch, "
-        f"{len(rows) - counts['right']} do not. {same} have the machine code of the "
+        f"{ran - counts['right']} do not. {same} have the machine code of the "
         "megakernel as it is."
     )
     yield ""

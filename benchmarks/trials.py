@@ -3,6 +3,8 @@
     python benchmarks/trials.py --link [--missing]   # no GPU; links build/proof/trials/*
     python benchmarks/trials.py [--out FILE]
 
+A mutant that spills, and is refused by the audit of its link, is listed, and another one drawn.
+
 Drawn from the list that `benchmarks/mutation.py` leaves: accepted mutants that give another kernel
 of the same sources.  Each is linked in a copy of the repository with the runtime `jitter`,
 launched, and compared with float64 and with the megakernel as it is, bit by bit.  Writes the
@@ -15,7 +17,6 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +46,13 @@ def main() -> int:
     )
 
 
-def drawn(
-    trials: list[str], accepted: Callable[[str], bool], seed: int = SEED, count: int = COUNT
-) -> list[str]:
-    """As many of them, in the order of the list; those that are refused by now are passed over."""
+def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
+    """All of them as they are drawn: `count` first, then those that stand in for refused ones."""
     turn = random.Random(seed)
     first = turn.sample(range(len(trials)), min(count, len(trials)))
     others = [place for place in range(len(trials)) if place not in first]
     turn.shuffle(others)
-    chosen: list[int] = []
-    for place in (*first, *others):
-        if len(chosen) < count and accepted(trials[place]):
-            chosen.append(place)
-    return [trials[place] for place in sorted(chosen)]
+    return [trials[place] for place in (*first, *others)]
 
 
 def accepted(text: str) -> bool:
@@ -76,17 +71,21 @@ def link_all(missing: bool) -> int:
     before: dict[str, str] = {}
     old = {row["text"]: row for row in read(PLAN).get("trials", []) if "problem" not in row}
     listed = read(MUTATION)["trials"]
-    for text in drawn(listed, accepted):
-        number = listed.index(text)
+    for text in drawn(listed):
+        if sum("problem" not in row for row in rows) == COUNT:
+            break
+        if not accepted(text):  # the list is older than a rule
+            continue
         if missing and text in old:
             rows.append(old[text])
             continue
         start = time.monotonic()
+        number = listed.index(text)
         rows.append(link_one(number, text, copy, before))
         said = rows[-1].get("problem", "the same code" if rows[-1].get("same") else "other code")
         print(f"{number} {text}: {said}, {time.monotonic() - start:.0f} s", flush=True)
         put(PLAN, "trials", rows)
-    return 1 if any("problem" in row for row in rows) else 0
+    return 0
 
 
 def link_one(number: int, text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
@@ -166,8 +165,8 @@ def run_all(out: Path, limit: float) -> int:
             path = TRIALS / row["name"] / f"{name}.manifest.json"
             as_it_is = manifests("release").get(name)
             seen = in_child(tried, path, name, row["sizes"], LAUNCHES, as_it_is, seconds=SECONDS)
-        verdict = verdict_of(seen)
-        wrong += verdict != "right"
+        verdict = "refused" if "problem" in row else verdict_of(seen)
+        wrong += verdict not in ("right", "refused")
         print(f"{row['text']}: {verdict}: {told(seen)}", flush=True)
         section.row({**row, "verdict": verdict, "told": told(seen), "seen": seen})
     return 1 if wrong else 0

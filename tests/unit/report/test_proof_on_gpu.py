@@ -226,4 +226,7 @@ def test_the_page_shows_the_results_there_are() -> None:
         assert not ran or ran >= set(declared.megakernels()), f"{section}: run it again"
     for row in results.get("forced", {}).get("rows", []):
         assert row["verdict"] != "right" or harmless[row["name"]], f"{row['name']}: why?"
-    assert "trials" not in results or len(results["trials"]["rows"]) == 30
+    assert (
+        "trials" not in results
+        or sum(row["verdict"] != "refused" for row in results["trials"]["rows"]) >= 30
+    )
