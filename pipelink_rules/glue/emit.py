@@ -81,6 +81,17 @@ def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         out.line("//   " + "  ".join([*cells, row[3]]))
+    if program.spec.allow:
+        out.line("//")
+        out.comment("Forced: its declaration allows findings of these codes.")
+        for code, reason in program.spec.allow:
+            out.line(f"//   {code}: {_one_line(reason)}")
+
+
+def _one_line(text: str) -> str:
+    """Words that stay a comment: no line ends, and no backslash that would join the next line."""
+    words = "".join(char if char.isprintable() else " " for char in text).split()
+    return " ".join(words).rstrip("\\ ")
 
 
 def _includes(out: CudaWriter, program: Program) -> None:

@@ -68,9 +68,17 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
         expected=f"{phase} arrivals" if operation == _UNTIL else _expected(site, operation),
         found=f"{state} after {kilocycles} thousand cycles, in block {block}, thread {thread}",
         notes=("the context is lost; start the process anew",),
-        helps=(_suspect(manifest, site, operation),),
+        helps=(*_forced(manifest), _suspect(manifest, site, operation)),
     )
     return WatchdogError(diagnostic, site, stage, phase)
+
+
+def _forced(manifest: Manifest) -> list[str]:
+    """What the kernel was linked in spite of: the first place to look."""
+    return [
+        f"it was linked although {item.code} was found ({item.message}), because: {item.reason}"
+        for item in manifest.forced
+    ]
 
 
 def _expected(site: Site | None, operation: int) -> str:

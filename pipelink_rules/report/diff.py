@@ -12,11 +12,12 @@ from pathlib import Path
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.model.image import Audit
+from pipelink_rules.model.image import Audit, Forced
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source import Span
 from pipelink_rules.report.columns import columns
+from pipelink_rules.report.forced import forced_lines, forced_of
 from pipelink_rules.report.memory import pieces_of
 
 
@@ -57,8 +58,9 @@ def diff_folders(before: str | Path, after: str | Path) -> str:
 
 
 def diff_links(before: Link, after: Link) -> str:
-    """The differences by section, or one line that says there is none."""
-    sections = [
+    """The differences by section, or one line that says there is none; what is forced always."""
+    forced = [forced_of(item.program, item.placement, item.audit) for item in (before, after)]
+    sections: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("Instances", _instances(before), _instances(after)),
         ("Connections", _connections(before), _connections(after)),
         ("Stages", _stages(before), _stages(after)),
@@ -68,18 +70,30 @@ def diff_links(before: Link, after: Link) -> str:
         ("Barriers", _barriers(before), _barriers(after)),
         ("Parameters", _parameters(before), _parameters(after)),
         ("Code", _code(before), _code(after)),
+        ("Forced", _reasons(forced[0]), _reasons(forced[1])),
     ]
-    lines = []
+    lines: list[str] = []
+    differ = False
     for title, old, new in sections:
         rows = list(changed(old, new))
         if rows:
+            differ = True
             lines += ["", title, *columns(("", "before", "after", ""), rows)]
-    names = [f"{item.program.name} for {item.program.target}" for item in (before, after)]
+    names = [
+        f"{link.program.name}{' (forced)' if found else ''} for {link.program.target}"
+        for link, found in zip((before, after), forced, strict=True)
+    ]
     heading = f"{names[0]} -> {names[1]}" if names[0] != names[1] else names[0]
-    if not lines:
+    if forced[0] == forced[1] and forced[0]:
+        lines += ["", "Forced, before and after", *forced_lines(forced[0])]
+    if not differ:
         same = " and the same machine code" if before.audit and after.audit else ""
-        return f"{heading}: no difference: the same placement{same}\n"
+        heading = f"{heading}: no difference: the same placement{same}"
     return "\n".join([heading, *lines]) + "\n"
+
+
+def _reasons(forced: Iterable[Forced]) -> dict[str, object]:
+    return {f"{item.code}: {item.message}": item.reason for item in forced}
 
 
 def changed(

@@ -14,6 +14,7 @@ from test_launch_call import arguments
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.launch import LaunchError, WatchdogError, load
+from pipelink_rules.model.image import Forced
 
 
 def refused(tmp_path: Path, driver: FakeDriver | None = None, **changes: Any) -> LaunchError:
@@ -187,9 +188,9 @@ def test_manifest_and_cubin_must_belong_together(tmp_path: Path) -> None:
         load(tmp_path / "empty")
 
 
-def watchdog(tmp_path: Path) -> tuple[Any, FakeDriver]:
+def watchdog(tmp_path: Path, **more: Any) -> tuple[Any, FakeDriver]:
     driver = FakeDriver(parameters=8)
-    return load(saved(tmp_path, runtime="watchdog"), driver=driver), driver
+    return load(saved(tmp_path, runtime="watchdog", **more), driver=driver), driver
 
 
 def test_the_watchdog_is_told_where_to_report(tmp_path: Path) -> None:
@@ -239,6 +240,18 @@ def test_other_hangs(tmp_path: Path, site: int, operation: int, said: str) -> No
     with pytest.raises(WatchdogError, match=r"PL1416") as caught:
         kernel.check()
     assert said in str(caught.value)
+
+
+def test_a_hang_of_a_forced_kernel_names_what_was_allowed(tmp_path: Path) -> None:
+    forced = Forced("PL0401", "`load` waits for itself", "it has one item only")
+    kernel, driver = watchdog(tmp_path, forced=(forced,))
+    kernel(**arguments())
+    driver.report(0x504C5744, 1, 0, 0, 0, 0, 0, 0, 0, 1)
+    with pytest.raises(WatchdogError) as caught:
+        kernel.check()
+    first, second = caught.value.diagnostics[0].helps
+    assert all(part in first for part in (forced.code, forced.message, forced.reason))
+    assert second.startswith("look at the other end")
 
 
 def test_expressions_in_shapes(tmp_path: Path) -> None:

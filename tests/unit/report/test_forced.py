@@ -13,9 +13,12 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.force import OF_THE_LINK, force, forceable
 from pipelink_rules.diagnostics.render import exit_code
 from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.glue.emit import emit_glue
 from pipelink_rules.launch.signature import docstring_of
 from pipelink_rules.link import audit as auditor
 from pipelink_rules.model.image import Forced, Manifest
+from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
 from pipelink_rules.report.table import table_of_folders
@@ -74,3 +77,44 @@ def test_every_output_says_forced(tmp_path: Path) -> None:
     for text in shown:
         assert "PL0921" in text and "forced" in text.lower() and REASON in text
     assert "sample (forced)" in shown[1]
+
+
+def forced_link(*forced: Forced) -> Link:
+    return Link(PROGRAM, PLACEMENT, dataclasses.replace(AUDIT, forced=forced))
+
+
+def test_a_comparison_marks_what_is_forced() -> None:
+    text = diff_links(forced_link(), forced_link(SPILLS))
+    assert text.startswith("sample for sm_90a -> sample (forced) for sm_90a\n")
+    (row,) = (line for line in text.splitlines() if "PL0921" in line)
+    assert row.strip().startswith(f"PL0921: {SPILLS.message}") and row.endswith(REASON)
+
+
+def test_a_comparison_of_forced_links_without_difference() -> None:
+    text = diff_links(forced_link(SPILLS), forced_link(SPILLS))
+    assert text.startswith("sample (forced) for sm_90a: no difference")
+    assert f"PL0921 forced: {SPILLS.message}\n  because: {REASON}" in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "shown"),
+    [
+        (REASON, REASON),
+        ("two\nlines", "two lines"),
+        ("ends in a backslash \\", "ends in a backslash"),
+        ("\x1b[2Jred\x00 \u2028 */", "[2Jred */"),
+    ],
+)
+def test_the_glue_says_it_in_a_comment(reason: str, shown: str) -> None:
+    program = dataclasses.replace(PROGRAM, spec=spec_that_allows(reason))
+    before = emit_glue(PROGRAM, PLACEMENT).splitlines()
+    after = emit_glue(program, PLACEMENT).splitlines()
+    more = [line for line in after if line not in before]
+    assert more[-1] == f"//   PL0921: {shown}" and all(line.startswith("//") for line in more)
+    assert [line for line in after if not line.startswith("//")] == [
+        line for line in before if not line.startswith("//")
+    ]
+
+
+def spec_that_allows(reason: str) -> MegakernelSpec:
+    return dataclasses.replace(PROGRAM.spec, allow=(("PL0921", reason),))
