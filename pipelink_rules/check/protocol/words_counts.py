@@ -114,14 +114,17 @@ def barrier_bytes(resolved: Resolved, blueprint: Blueprint, item: Found) -> Diag
     port = resolved.port(channel.producer)
     instance = channel.producer[0]
     connection = connection_of(resolved, channel, problem.first)
-    copies = []
+    brought: dict[str, int] = {}  # tensor -> bytes, of all CTAs that copy to this one
     for process in item.composition.processes:
         for action in process.period:
             if action.kind == COPY and action.barrier == problem.target and action.item == place:
                 source = action.origin.text.split()[1]
-                tensor = resolved.contracts[instance].port(source)
-                where = tensor.tile.span if tensor.tile else tensor.span
-                copies.append((where, f"`{source}` delivers {max(action.bytes, 0) or 'its'} bytes"))
+                brought[source] = brought.get(source, 0) + max(action.bytes, 0)
+    copies = []
+    for source, size in brought.items():
+        tensor = resolved.contracts[instance].port(source)
+        where = tensor.tile.span if tensor.tile else tensor.span
+        copies.append((where, f"`{source}` delivers {size or 'its'} bytes"))
     tx = port.tx_bytes
     expects = [
         a for p in item.composition.processes for a in p.period if a.kind == ARRIVE and a.bytes

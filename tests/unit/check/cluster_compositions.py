@@ -29,7 +29,7 @@ def cluster(rng: random.Random) -> Composition:
 
     Random, often wrong: who is copied to, who is released to, the counts, the order.
     """
-    stages, trip = rng.choice((1, 1, 2)), rng.choice((1, 1, 2))
+    stages, trip = 2 if rng.random() < 0.04 else 1, rng.choice((1, 1, 2))  # two: many states
     generic = rng.random() < 0.3  # the consumer reads with plain loads
 
     def wrong(chance: float = 0.06) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from unit.check.cluster_compositions import cluster
 from unit.check.compositions import chain, crowd, proxied
 from unit.check.compositions_mixed import begun, edited, fenced_chain, mixed
 from unit.check.interleavings import LIMIT, OK, PROXY, explore
@@ -25,6 +26,7 @@ MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
     begun,
     tensor,
     stored,
+    cluster,
 )
 SEEDS = 2_250  # of the full comparison
 STATES = 60_000

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 import pytest
 from declared import contracts, megakernels
-from unit.check.cluster_compositions import cluster
-from unit.check.interleavings import LIMIT, OK, explore
-from unit.check.oracle_comparison import agree, periods
 
 from pipelink_rules.check.check import check
 from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.examine import examine
-from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
+from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition
 from pipelink_rules.collect.collect import collect
 from pipelink_rules.collect.infer import bind_instances
 from pipelink_rules.collect.spec import make_spec
@@ -123,15 +119,3 @@ def test_wrong_arrivals_are_told_in_numbers_of_one_cta() -> None:
     assert [(item.code, item.message) for item in found] == [
         ("PL0201", "`mma.ab` promises 4 arrivals on empty per item, its role makes 8")
     ]
-
-
-@pytest.mark.parametrize("seeds", [range(0, 12), range(12, 24)], ids=str)
-def test_graph_and_executor_agree_on_clusters(seeds: range) -> None:
-    verdicts = set()
-    for seed in seeds:
-        made = cluster(random.Random(f"cluster {seed}"))
-        found = {item.kind for item in examine(made)}
-        verdict = explore(unroll(made, periods(made)), 60_000)
-        verdicts.add(verdict)
-        assert verdict == LIMIT or agree(found, verdict), (seed, found, verdict)
-    assert OK in verdicts and len(verdicts) > 1
