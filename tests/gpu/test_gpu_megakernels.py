@@ -35,6 +35,7 @@ def _silu(x: Any) -> Any:
 GEMMS: dict[str, Callable[[Numbers], Any]] = {
     "gemm": lambda x: x["a"] @ x["b"].T,
     "gemm_multicast": lambda x: x["a"] @ x["b"].T,
+    "gemm_split_k": lambda x: x["a"] @ x["b"].T,
     "gemm_bias_gelu": lambda x: _gelu(x["a"] @ x["b"].T + x["bias"]),
     "gemm_bias_gelu_128": lambda x: _gelu(x["a"] @ x["b"].T + x["bias"]),
     "gemm_bias_gelu_epilogue_warps": lambda x: _gelu(x["a"] @ x["b"].T + x["bias"]),
