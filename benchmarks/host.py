@@ -74,8 +74,10 @@ def programs(arguments: argparse.Namespace) -> list[Any]:
 
 
 def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """The slowest check of all programs, and the median one."""
+    """The slowest check of all programs, and the median one; the same for its protocol part."""
+    from pipelink_rules.check import protocols
     from pipelink_rules.check.check import check
+    from pipelink_rules.check.resolved import Resolved
     from pipelink_rules.model.target import TARGETS
 
     found = programs(arguments)
@@ -83,7 +85,17 @@ def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         item.name: _median(lambda item=item: check(item, TARGETS[item.target]), arguments.times)
         for item in found
     }
-    return _slowest("check", times, 50, "all checks of one program, in process")
+    protocol = {
+        item.name: _median(
+            lambda item=item: list(protocols.findings(Resolved(item, TARGETS[item.target]))),
+            arguments.times,
+        )
+        for item in found
+    }
+    return [
+        *_slowest("check", times, 50, "all checks of one program, in process"),
+        *_slowest("protocol", protocol, 10, "the part of it that judges order and liveness"),
+    ]
 
 
 def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from unit.check.mutations import with_known_bytes
 from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.model import Composition, unroll
-from pipelink_rules.check.protocol.trips import ranges, stage_choices
+from pipelink_rules.check.protocol.trips import ranges
 from pipelink_rules.model.program import Program
 
 TRIPS = (1, 2, 3)
@@ -41,13 +41,20 @@ def _compose(program: Program, fixed: Mapping[str, int] | None) -> list[Composit
     blueprint = Blueprint(program)
     fields = ranges(program)
     found = []
-    for stages in [fixed] if fixed else stage_choices(program)[:2]:
+    for stages in [fixed] if fixed else _smallest(program):
         for trip in TRIPS if blueprint.loops else TRIPS[:1]:
             work = {name: field.clip(trip) for name, field in fields.items()}
             composition, problems = compose(blueprint, stages, [work])
             if not problems:
                 found.append(composition)
     return found
+
+
+def _smallest(program: Program) -> list[dict[str, int]]:
+    """All stage counts at their minimum, and one above it."""
+    low = {channel.name: channel.minimum for channel in program.channels}
+    more = {c.name: min(c.minimum + 1, c.maximum) for c in program.channels}
+    return [low] if low == more else [low, more]
 
 
 def shape_of(composition: Composition) -> str:

@@ -32,10 +32,11 @@ def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
     ever covers are left out.
     """
     over: dict[int, int] = {}
+    present = {action.kind for action in actions}
     for name, kind in GROUPS.items():
-        places = [place for place, action in enumerate(actions) if action.kind == kind]
-        if not places:
+        if kind not in present:
             continue
+        places = [place for place, action in enumerate(actions) if action.kind == kind]
         waits = {
             place: action.amount
             for place, action in enumerate(actions)

@@ -33,16 +33,18 @@ class Range(NamedTuple):
 
 
 def stage_choices(program: Program) -> list[Stages]:
-    """Stage counts to judge: all at minimum, minimum + 1, maximum; each one at the other end.
+    """Stage counts that stand for all that a placement may choose; the first are the smallest.
 
-    The first is the smallest; the placement may choose any.
+    A producer waits until the item is released that is as many items before as there are stages.
+    So more stages only take orders away: what the smallest counts do not block, none blocks, and
+    what is ordered with the largest is ordered with all.  A ring is used again the sooner the fewer
+    stages it has: its own reuse is judged with its smallest count and the largest ones of others.
     """
     low = {channel.name: channel.minimum for channel in program.channels}
     high = {channel.name: channel.maximum for channel in program.channels}
-    found = [low, {name: min(value + 1, high[name]) for name, value in low.items()}, high]
+    found = [low, high]
     if len(low) > 1:
-        for name in low:
-            found += [{**high, name: low[name]}, {**low, name: high[name]}]
+        found += [{**high, name: low[name]} for name in low]
     return [choice for place, choice in enumerate(found) if choice not in found[:place]]
 
 
@@ -82,20 +84,21 @@ def sequences(
 ) -> Iterator[list[Item]]:
     """Periods to judge: one work item each, then mixed ones.
 
-    `short` leaves out loops that go round a ring more than once.
+    `short`: a few that wrap around inside, at the end of and between work items.
     """
     if not fields:
         yield [{}]
         return
-    trips = {0, 1, 2, 3}
+    trips = {1, 2} if short else {0, 1, 2, 3}
     for count in stages:
-        trips |= {count - 1, count, count + 1} | (set() if short else {2 * count + 1})
+        trips |= {count + 1} if short else {count - 1, count, count + 1, 2 * count + 1}
     seen: list[list[Item]] = []
-    for period in (*([trip] for trip in sorted(trips)), [1, 0, 3], [2, 1, 0]):
+    mixed = ([2, 1, 0],) if short else ([1, 0, 3], [2, 1, 0])
+    for period in (*([trip] for trip in sorted(trips)), *mixed):
         items = [{name: field.clip(trip) for name, field in fields.items()} for trip in period]
         if items not in seen:
             seen.append(items)
-    if len(fields) > 1:
+    if len(fields) > 1 and not short:
         for name in fields:
             for trip in (0, 1, 3):
                 item = {

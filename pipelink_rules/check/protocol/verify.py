@@ -41,7 +41,7 @@ def find_problems(blueprint: Blueprint, stages: Mapping[str, int] | None = None)
     found: dict[tuple[object, ...], Found] = {}
     for number, choice in enumerate(choices):
         counts = {choice[name] for name in loops}
-        for work in sequences(fields, counts, short=number > 1):
+        for work in sequences(fields, counts, short=number > 0):
             composition, problems = compose(blueprint, choice, work)
             problems = problems or list(examine(composition))
             if (not number and len(work) != 1) or not fields:

@@ -1,0 +1,88 @@
+"""The verdict and its cost depend on clauses: not on stages, trip counts or threads of a launch."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from mutations import mutated
+from programs import program
+
+from pipelink_rules.check.protocol import verify
+from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol.model import Composition
+from pipelink_rules.check.protocol.verify import find_problems
+from pipelink_rules.model.program import Program
+from pipelink_rules.model.source import Expr
+
+
+def kinds(blueprint: Blueprint, stages: dict[str, int] | None = None) -> set[str]:
+    return {found.problem.kind for found in find_problems(blueprint, stages)}
+
+
+def test_the_judged_stage_counts_stand_for_all() -> None:
+    """Broken programs are refused for the same reasons as if every stage count were judged."""
+    seen: Counter[bool] = Counter()
+    for seed in range(14):
+        rng = random.Random(f"stages {seed}")
+        blueprint = Blueprint(mutated(rng, program(rng.choice(("gemm", "stream")))))
+        channels = blueprint.program.channels
+        every = itertools.product(*(range(c.minimum, c.maximum + 1) for c in channels))
+        found = kinds(blueprint)
+        for counts in every:
+            stages = {c.name: count for c, count in zip(channels, counts, strict=True)}
+            assert kinds(blueprint, stages) <= found, (seed, stages)
+        seen[bool(found)] += 1
+    assert min(seen[True], seen[False]) > 2
+
+
+def judged(made: Program, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of actions of all compositions that the check looks at."""
+    sizes: list[int] = []
+    real = verify.examine
+
+    def examine(composition: Composition) -> object:
+        sizes.append(sum(len(process.period) for process in composition.processes))
+        return real(composition)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(verify, "examine", examine)
+        assert not find_problems(Blueprint(made))
+    return sizes
+
+
+def with_most_trips(made: Program, most: int) -> Program:
+    """The program with a maximum for every field of its work items."""
+    instances = []
+    for item in made.instances:
+        contract = item.variant.contract
+        if contract.work is not None:
+            fields = tuple(
+                replace(field, maximum=Expr(str(most))) for field in contract.work.fields
+            )
+            work = replace(contract.work, fields=fields)
+            variant = replace(item.variant, contract=replace(contract, work=work))
+            item = replace(item, variant=variant)
+        instances.append(item)
+    return replace(made, instances=tuple(instances))
+
+
+def test_trip_counts_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = program("gemm")
+    sizes = judged(with_most_trips(made, 100), monkeypatch)
+    assert sizes == judged(with_most_trips(made, 100_000_000), monkeypatch)
+    assert sizes == judged(made, monkeypatch)
+    assert sum(sizes) < 3_000
+
+
+def test_threads_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same mainloop for a tile of one warpgroup and of four: as many actions to judge."""
+    sizes = []
+    for rows in (64, 256):
+        made = program("gemm", SConscript=[['"TM": 128', f'"TM": {rows}']])
+        sizes.append((max(role.warps for role in made.roles), judged(made, monkeypatch)))
+    (few, one), (many, four) = sizes
+    assert many == 4 * few and one == four
