@@ -33,7 +33,8 @@ def script_of(program: Program, warps: dict[str, int]) -> Script:
     known = {*program.symbols, *(name for name, _ in fields)}
     writer = _Writer(program, known)
     roles = tuple(writer.role(r, warps[r.name]) for r in program.roles)
-    return Script(items, fields, roles, math.prod(program.cluster))
+    varying = tuple(field.name for field in (work.fields if work else ()) if field.value is None)
+    return Script(items, fields, roles, math.prod(program.cluster), varying)
 
 
 class _Writer:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipelink_rules.launch.condition import ConditionError
-from pipelink_rules.launch.expected import Expected, expected_of, items_of, known_values
+from pipelink_rules.launch.expected import Expected, Run, expected_of, items_of, known_values
 from pipelink_rules.model.image import Site
 from pipelink_rules.model.recording import Event, Recording, WarpRow
 
@@ -50,6 +50,7 @@ def compare(recording: Recording) -> tuple[RoleResult, ...]:
     sites = {site.number: site for site in recording.sites}
     symbols = dict(recording.symbols)
     known = known_values(recording.script, symbols)
+    varying = frozenset(recording.script.varying)
     found = []
     for role in recording.script.roles:
         rows = [row for row in recording.rows if recording.role_of(row.warp) == role.name]
@@ -63,8 +64,9 @@ def compare(recording: Recording) -> tuple[RoleResult, ...]:
         for row in rows:
             try:
                 items = items_of(recording.script, symbols, row.cta, recording.grid)
-                if items not in wanted:
-                    wanted[items] = expected_of(role, items, known, sites)
+                run = Run(varying, row.decoded() if varying else ())
+                if items not in wanted or varying:
+                    wanted[items] = expected_of(role, items, known, sites, run)
             except ConditionError as problem:
                 result.skipped = f"the contract's counts are not known here: {problem}"
                 break

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pipelink_rules.launch.condition import ConditionError, value_of
+from pipelink_rules.launch.condition import ConditionError, names_in, value_of
 from pipelink_rules.model.image import Site
+from pipelink_rules.model.recording import Event
 from pipelink_rules.model.script import RoleScript, Script, ScriptLoop, ScriptOp
 
 
@@ -38,16 +39,34 @@ def items_of(script: Script, symbols: Mapping[str, int], cta: int, grid: int) ->
     return len(range(cta // size, value_of(script.items, symbols), grid // size))
 
 
+class Run(NamedTuple):
+    """What a warp did, for counts that only the run knows."""
+
+    varying: frozenset[str] = frozenset()  # work fields that differ from item to item
+    events: Sequence[Event] = ()
+
+
+NOTHING_SEEN = Run()
+
+
 def expected_of(
-    role: RoleScript, items: int, known: Mapping[str, int], sites: Mapping[int, Site]
+    role: RoleScript,
+    items: int,
+    known: Mapping[str, int],
+    sites: Mapping[int, Site],
+    run: Run = NOTHING_SEEN,
 ) -> list[Expected]:
-    """The operations of every warp of a role; ConditionError where a count is not known."""
-    return list(_Walk(known, sites).role(role, items))
+    """The operations of every warp of a role; ConditionError where a count is not known.
+
+    run: a loop over a field that varies goes round as long as the warp began it anew.
+    """
+    return list(_Walk(known, sites, run).role(role, items))
 
 
 class _Walk:
-    def __init__(self, known: Mapping[str, int], sites: Mapping[int, Site]):
-        self.known, self.sites = known, sites
+    def __init__(self, known: Mapping[str, int], sites: Mapping[int, Site], run: Run):
+        self.known, self.sites, self.run = known, sites, run
+        self.done = 0  # operations so far
         self.next: dict[int, int] = {}  # site -> items acquired or waited for, ever
         self.here: dict[int, int] = {}  # the same, in this work item
 
@@ -60,11 +79,27 @@ class _Walk:
 
     def _steps(self, steps: tuple[ScriptOp | ScriptLoop, ...], item: int) -> Iterator[Expected]:
         for step in steps:
-            if isinstance(step, ScriptLoop):
+            if not isinstance(step, ScriptLoop):
+                for one in self._one(step, item):
+                    self.done += 1
+                    yield one
+            elif names_in(step.count) & self.run.varying:
+                yield from self._seen(step, item)
+            else:
                 for _ in range(value_of(step.count, self.known)):
                     yield from self._steps(step.body, item)
-            else:
-                yield from self._one(step, item)
+
+    def _seen(self, loop: ScriptLoop, item: int) -> Iterator[Expected]:
+        """As often as the run begins the loop's first operation."""
+        first: ScriptOp | ScriptLoop = loop
+        while isinstance(first, ScriptLoop):
+            first = first.body[0]
+        begun = -1
+        while begun < self.done < len(self.run.events):
+            event, begun = self.run.events[self.done], self.done
+            if (event.verb, event.site) != (first.verb, first.site):
+                return
+            yield from self._steps(loop.body, item)
 
     def _one(self, op: ScriptOp, item: int) -> Iterator[Expected]:
         site = self.sites.get(op.site)

@@ -51,3 +51,4 @@ class Script:
     fields: tuple[tuple[str, str], ...]  # work fields that are the same for every item -> value
     roles: tuple[RoleScript, ...]
     cluster: int = 1  # CTAs
+    varying: tuple[str, ...] = ()  # work fields that differ from item to item
