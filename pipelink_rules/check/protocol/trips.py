@@ -18,6 +18,7 @@ from pipelink_rules.model.program import Program
 
 Stages = dict[str, int]
 Item = dict[str, int]
+FEW = 512  # of a field with no more values than this the last one is judged, too
 
 
 class Range(NamedTuple):
@@ -107,6 +108,14 @@ def sequences(
                 }
                 if [item] not in seen:
                     seen.append([item])
+    for name, field in fields.items():
+        if field.maximum is not None and field.maximum <= FEW:
+            ends = (field.minimum, 2), (field.maximum, 0)  # and what other fields are then
+            items = [
+                {other: end if other == name else one.clip(rest) for other, one in fields.items()}
+                for end, rest in ends
+            ]
+            seen += [period for period in ([items[1]], items) if period not in seen]
     yield from seen
 
 

@@ -137,6 +137,12 @@ def test_trip_counts_stay_within_what_roles_take() -> None:
     assert trips == [1, 2, 3]
     assert [{"n": 1}, {"n": 0}, {"n": 3}] in list(sequences({"n": Range(0, None)}, {2}))
     assert list(sequences({}, {4})) == [[{}]]
+    # Items of the last kind of a numbered field may do something else: alone, and after others.
+    parts = {"k": Range(0, None), "part": Range(0, 31)}
+    for short in (False, True):
+        periods = list(sequences(parts, {2}, short))
+        assert [{"k": 0, "part": 31}] in periods
+        assert [{"k": 2, "part": 0}, {"k": 0, "part": 31}] in periods
 
 
 def test_alias_in_words() -> None:
