@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pipelink_rules.check.protocol.loops import loop_fields
-from pipelink_rules.check.protocol.model import Origin
+from pipelink_rules.check.protocol.model import ELSEWHERE, Origin
 from pipelink_rules.check.protocol.parts import Part, parts_of
 from pipelink_rules.model.contract import Contract, Op, Port
 from pipelink_rules.model.program import Channel, Program
@@ -74,7 +74,7 @@ def ring_names(channel: Channel, share: int, cta: int = 0) -> tuple[str, str, st
 
 def in_cta(name: str, cta: int) -> str:
     """What an object is called in a CTA of the cluster; the first one's names stay short."""
-    return f"{name}@{cta}" if cta else name
+    return f"{name}{ELSEWHERE}{cta}" if cta else name
 
 
 def text_of(op: Op) -> str:

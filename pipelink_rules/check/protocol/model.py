@@ -19,6 +19,10 @@ from typing import NamedTuple
 
 from pipelink_rules.model.source import Span
 
+# In the names of objects of the other CTAs of a cluster.  All CTAs do the same, so what happens to
+# the objects of the first one happens to all, and only they are judged.
+ELSEWHERE = "@"
+
 # target is a barrier
 WAIT = "wait"  # until phase `item` is complete
 ARRIVE = "arrive"  # `amount` arrivals on phase `item`; announces `bytes`

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pipelink_rules.check.protocol import tensor
 from pipelink_rules.check.protocol.clocks import Clocks, Row
 from pipelink_rules.check.protocol.graph import Access, Graph, Use
-from pipelink_rules.check.protocol.model import IN_TENSOR_MEMORY, MMA, STORE, TENSOR_MMA
+from pipelink_rules.check.protocol.model import ELSEWHERE, IN_TENSOR_MEMORY, MMA, STORE, TENSOR_MMA
 from pipelink_rules.check.protocol.problem import Problem
 
 
@@ -20,6 +20,8 @@ def races(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
     """The first broken order of every pair of actions."""
     told: set[tuple[int, int]] = set()
     for (target, item), accesses in graph.accesses.items():
+        if ELSEWHERE in target:
+            continue
         stages, items = graph.composition.memories[target][:2]
         reuse, ahead = graph.split(item + stages, items)
         same = [access for access in accesses if not access.writes]
@@ -83,7 +85,7 @@ def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
     told: set[tuple[str, str]] = set()
     for (target, item), waits in list(graph.waits.items()):
         barrier = graph.composition.barriers.get(target)
-        if barrier is None:
+        if barrier is None or ELSEWHERE in target:
             continue
         for use in waits:
             action = graph.actions[use.node]
@@ -113,7 +115,7 @@ def overruns(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
     told: set[tuple[str, str]] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
         barrier = graph.composition.barriers.get(target)
-        if barrier is None:
+        if barrier is None or ELSEWHERE in target:
             continue
         previous = graph.split(item - barrier.stages, barrier.items)
         for use in arrivals:
@@ -172,7 +174,7 @@ def recycled(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
     told: set[str] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
         named = graph.composition.named.get(target)
-        if named is None:
+        if named is None or ELSEWHERE in target:
             continue
         following, ahead = graph.split(item + 1, named.generations)
         for arrival in arrivals:
