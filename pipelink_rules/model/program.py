@@ -119,8 +119,13 @@ class Multicast:
 
     def group(self, rank: int) -> tuple[int, ...]:
         """The ranks of the CTAs that get what the CTA of this rank copies."""
-        first = rank - rank // self.stride % self.size * self.stride
-        return tuple(first + number * self.stride for number in range(self.size))
+        return tuple(sorted(self.onwards(rank)))
+
+    def onwards(self, rank: int) -> tuple[int, ...]:
+        """The same, from this CTA on round the group: alike for all CTAs."""
+        mine = rank // self.stride % self.size
+        places = ((mine + number) % self.size for number in range(self.size))
+        return tuple(rank + (place - mine) * self.stride for place in places)
 
 
 @dataclass(frozen=True)

@@ -23,15 +23,21 @@ from pipelink_rules.model.program import HANDOVER, Channel
 
 
 def compose(
-    blueprint: Blueprint, stages: Mapping[str, int], work: Sequence[Work], *, alone: bool = False
+    blueprint: Blueprint,
+    stages: Mapping[str, int],
+    work: Sequence[Work],
+    *,
+    alone: bool = False,
+    own_last: bool = False,
 ) -> tuple[Composition, list[Problem]]:
     """The composition whose period is the given work items, and what already contradicts.
 
     Every CTA of a cluster that shares data has processes, barriers and memories of its own.
-    alone: one CTA that copies everything itself.
+    alone: one CTA that copies everything itself.  own_last: it releases to others first.
     """
     ctas: list[int | None] = [None] if alone or blueprint.ctas == 1 else [*range(blueprint.ctas)]
-    runs = [Run(blueprint, part, stages, cta) for cta in ctas for part in blueprint.parts]
+    parts = [(part, cta) for cta in ctas for part in blueprint.parts]
+    runs = [Run(blueprint, part, stages, cta, own_last) for part, cta in parts]
     processes = tuple(run.process(work) for run in runs)
     problems = [problem for run in runs for problem in run.problems]
     barriers: dict[str, Barrier] = {}

@@ -43,11 +43,17 @@ class RingEnds:
     """The state of a run, and its operations on rings."""
 
     def __init__(
-        self, blueprint: Blueprint, part: Part, stages: Mapping[str, int], cta: int | None = None
+        self,
+        blueprint: Blueprint,
+        part: Part,
+        stages: Mapping[str, int],
+        cta: int | None = None,
+        own_last: bool = False,
     ):
         self.blueprint, self.part, self.stages = blueprint, part, stages
         self.rank = cta  # place in a cluster; None: the CTA shares nothing with others
         self.cta = cta or 0
+        self.own_last = own_last  # of the CTAs that are released to
         self.actions: list[Action] = []
         self.cursors: dict[RingEnd, Cursor] = {}
         self.written: dict[str, int] = {}  # memory of a buffer -> items
@@ -145,11 +151,20 @@ class RingEnds:
         group: tuple[int, ...] = (self.cta,)
         shared = {member.member: member for member in channel.multicast}.get(op.member)
         if shared is not None and self.rank is not None:
-            group = shared.group(self.rank)
+            group = shared.onwards(self.rank)
             size //= len(group)
         for cta in group:
             memory, full, _ = ring_names(channel, 0, cta)
             self.actions.append(Action(COPY, memory, item, 1, size, full, origin))
 
     def _reached(self, channel: Channel) -> tuple[int, ...]:
-        return (self.cta,) if self.rank is None else channel.reach(self.rank)
+        """The CTAs that are released to, in an order that looks alike from all of them.
+
+        The lanes of a warp arrive at the same time, in no order: it is judged with the own CTA
+        first and with it last.
+        """
+        if self.rank is None:
+            return (self.cta,)
+        peers = [cta for shared in channel.multicast for cta in shared.onwards(self.rank)]
+        found = tuple(dict.fromkeys((self.rank, *peers)))
+        return found[::-1] if self.own_last else found

@@ -41,8 +41,9 @@ def find_problems(blueprint: Blueprint, stages: Mapping[str, int] | None = None)
     found: dict[tuple[object, ...], Found] = {}
     for number, choice in enumerate(choices):
         counts = {choice[name] for name in loops}
-        for work in sequences(fields, counts, short=number > 0):
-            composition, problems = compose(blueprint, choice, work)
+        for place, work in enumerate(sequences(fields, counts, short=number > 0)):
+            last = place % 2 == 1  # trip counts that are neighbours, in both orders
+            composition, problems = compose(blueprint, choice, work, own_last=last)
             problems = problems or list(examine(composition))
             if (not number and len(work) != 1) or not fields:
                 problems += _whole_runs(composition, problems)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import pytest
 from declared import contracts, megakernels
@@ -13,7 +15,7 @@ from pipelink_rules.check.check import check
 from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.examine import examine
-from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition
+from pipelink_rules.check.protocol.model import ARRIVE, COPY, WAIT, Action, Composition
 from pipelink_rules.collect.collect import collect
 from pipelink_rules.collect.infer import bind_instances
 from pipelink_rules.collect.spec import make_spec
@@ -30,8 +32,9 @@ def program(shape: tuple[int, int, int]) -> Program:
     return collect(spec, bind_instances(spec, contracts(), {}), "sm_90a")
 
 
-def composition(shape: tuple[int, int, int], stages: int = 2) -> Composition:
-    found, problems = compose(Blueprint(program(shape)), {"load.ab": stages}, [{"k_blocks": 3}])
+def composition(shape: tuple[int, int, int], own_last: bool = False) -> Composition:
+    blueprint = Blueprint(program(shape))
+    found, problems = compose(blueprint, {"load.ab": 2}, [{"k_blocks": 3}], own_last=own_last)
     assert not problems
     return found
 
@@ -47,6 +50,36 @@ def changed(given: Composition, change: Callable[[str, Action], Action | None]) 
         for process in given.processes
     )
     return replace(given, processes=processes)
+
+
+NAME = re.compile(r"(.*?)(?:@(\d+))?(\.full|\.empty)?")
+
+
+@pytest.mark.parametrize("own_last", [False, True])
+@pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (2, 2, 1), (4, 2, 1)])
+def test_all_ctas_do_the_same(shape: tuple[int, int, int], own_last: bool) -> None:
+    """Whoever is taken for the first one sees the same: so only its objects are judged."""
+    (x, y, _), blueprint = shape, Blueprint(program(shape))
+    found, _ = compose(blueprint, {"load.ab": 3}, [{"k_blocks": 2}], own_last=own_last)
+    processes = {process.name: process.period for process in found.processes}
+
+    def moved(name: str, right: int, up: int) -> str:
+        """The object that stands from another CTA as this one does from the first."""
+        stem, cta, kind = NAME.fullmatch(name).groups("")  # type: ignore[union-attr]
+        there = (int(cta or 0) % x + right) % x + (int(cta or 0) // x + up) % y * x
+        return f"{stem}@{there}{kind}" if there and stem else f"{stem}{kind}"
+
+    for right, up in product(range(x), range(y)):
+        for name, period in processes.items():
+            seen = [
+                action._replace(
+                    target=moved(action.target, right, up), barrier=moved(action.barrier, right, up)
+                )
+                for action in period
+                if action.kind in (ARRIVE, COPY, WAIT)
+            ]
+            other = processes[moved(name, right, up)]
+            assert seen == [action for action in other if action.kind in (ARRIVE, COPY, WAIT)]
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (2, 2, 1)])
@@ -96,14 +129,16 @@ def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() 
     assert {item.kind for item in examine(replace(wrong, barriers=barriers))} == {"unordered"}
 
 
-def test_a_copy_to_nobody_else_starves_the_other_cta() -> None:
+@pytest.mark.parametrize(("own_last", "kinds"), [(False, {"bytes"}), (True, {"bytes", "alias"})])
+def test_a_copy_to_nobody_else_starves_the_other_cta(own_last: bool, kinds: set[str]) -> None:
+    """And nothing keeps the releases of both a phase apart, unless the own one came first."""
+
     def alone(process: str, action: Action) -> Action | None:
         other = action.kind == COPY and ("@" in action.target) != ("@" in process)
         return None if other else action
 
-    found = examine(changed(composition((2, 1, 1)), alone))
-    # Without data from the other CTA, nothing keeps its releases a phase apart from ours either.
-    assert {item.kind for item in found} == {"bytes", "alias"}
+    found = examine(changed(composition((2, 1, 1), own_last=own_last), alone))
+    assert {item.kind for item in found} == kinds
 
 
 def test_wrong_arrivals_are_told_in_numbers_of_one_cta() -> None:
