@@ -105,6 +105,13 @@ _ALL = (
     Kind("cubin", lambda: [seeds.elf()], _BYTES, readers.elf, positions=False),
     Kind("machine code", lambda: [seeds.SASS], _WORDS, readers.sass, positions=False),
     Kind("ptx", lambda: [seeds.PTX], _WORDS, readers.ptx, positions=False),
+    Kind(
+        "role code",
+        lambda: [code for _, code in seeds.own_roles()],
+        _WORDS,
+        readers.role_code,
+        positions=False,
+    ),
     Kind("linker log", lambda: [seeds.LOG], _WORDS, readers.log, positions=False),
     Kind("compiler log", lambda: [seeds.COMPILER], _WORDS, readers.compiler, positions=False),
     Kind("object listing", lambda: [seeds.LISTING], _WORDS, readers.listing, positions=False),

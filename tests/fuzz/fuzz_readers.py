@@ -181,6 +181,15 @@ def ptx(data: bytes, folder: Path) -> object:
     return scan(read_ptx(text), bare_variant("scale"), Sources({"scale.cu": text}), frozenset())
 
 
+def role_code(data: bytes, folder: Path) -> object:
+    """An audit may say anything of a damaged role, but says it."""
+    from pipelink_rules.compile.execute.audit import audit_roles
+    from pipelink_rules.compile.ptx import read_ptx
+
+    module = read_ptx(data.decode("utf-8", "replace"))
+    return [audit_roles(module, variant, strict=True) for variant, _ in seeds.own_roles()]
+
+
 def log(data: bytes, folder: Path) -> object:
     from pipelink_rules.link.log import failure, read_log
 

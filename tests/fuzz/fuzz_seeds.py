@@ -9,6 +9,8 @@ import declared
 from linked import cubin
 
 from pipelink_rules.collect.spec import make_spec
+from pipelink_rules.contract.bind import bind
+from pipelink_rules.contract.load import load_contract
 from pipelink_rules.contract.sidecar import dump_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.files.codec import to_json
@@ -160,6 +162,23 @@ def placements() -> list[bytes]:
 
 
 @cache
+@cache
+def own_roles() -> tuple[tuple[Variant, bytes], ...]:
+    """Components with barriers and copies of their own, and what nvcc makes of them."""
+    arguments: dict[str, dict[str, int | str]] = {
+        "own_load_ab": {"TM": 128, "TN": 128},
+        "own_store_rows": {"ROWS": 4, "D": 256},
+    }
+    found = []
+    for name, given in arguments.items():
+        contract = Path(__file__).parents[1] / f"lies/raw/{name}.contract.yaml"
+        variant = bind(load_contract(str(contract)), given)
+        text = Path(__file__).with_name(f"{name}.ptx").read_text(encoding="utf-8")
+        entry = variant.symbol(variant.contract.roles[0].name)
+        found.append((variant, text.replace("@entry@", entry).encode()))
+    return tuple(found)
+
+
 def audit() -> Audit:
     """What a link of `ENTRY` is found to be."""
     return Audit(

@@ -86,7 +86,7 @@ def arithmetic(statement: Statement) -> Step:
     function = None if is_float(statement.opcode) else _function(statement.opcode, base)
     if ".hi" in statement.opcode and base in ("mul", "mad"):
         function = _high(width_of(statement.opcode)[0])
-    if function is None or len(arguments) < 2:
+    if function is None or not _takes(function, len(arguments) - 1):
         return unknown(arguments)
     width, sign = width_of(statement.opcode)
     wide = ".wide" in statement.opcode
@@ -118,6 +118,11 @@ def arithmetic(statement: Statement) -> Step:
         regs[target] = None if result is None else result & mask
 
     return step
+
+
+def _takes(function: Callable[..., Value], count: int) -> bool:
+    code = function.__code__
+    return code.co_argcount - len(function.__defaults__ or ()) <= count <= code.co_argcount
 
 
 def _plain(

@@ -20,7 +20,7 @@ from pipelink_rules.compile.execute.steps import Step, step_of
 from pipelink_rules.compile.execute.trace import Event, Trace
 from pipelink_rules.compile.ptx import Module, Statement
 
-STEPS = 400_000  # of one run; more is a loop that does not end
+STEPS = 100_000  # of one lane; more is a loop that does not end: shipped roles take 4,000
 _LOCAL = re.compile(r"\.local\b.*?([\w$]+)\s*\[")
 
 

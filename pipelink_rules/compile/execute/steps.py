@@ -42,7 +42,15 @@ Step = Callable[["Machine", Registers], int | None]  # the next position, -1: de
 
 
 def step_of(code: Code, statement: Statement) -> Step:
-    """The step of one instruction, under its guard."""
+    """The step of one instruction, under its guard; UnauditedError where it is damaged."""
+    try:
+        return _guarded(code, statement)
+    except (IndexError, ValueError) as problem:
+        shown = " ".join(statement.text.split())[:80]
+        raise UnauditedError(f"an instruction that it cannot read: `{shown}`") from problem
+
+
+def _guarded(code: Code, statement: Statement) -> Step:
     plain = _plain(code, statement)
     if not statement.guard or statement.base == "bra":
         return plain
