@@ -171,11 +171,11 @@ class Execution:
         wrong = [
             other
             for other in state.flying
-            if self._slot(other) == slot and (kind != COPY or self._item(other) != item)
+            if self.slot(other) == slot and (kind != COPY or self._item(other) != item)
         ]
         holds, pieces = state.contents[at]
         if kind in (COPY, WRITE):
-            wrong += [other for other in self._reading(state) if self._slot(other) == slot]
+            wrong += [other for other in self._reading(state) if self.slot(other) == slot]
             if holds > item:
                 wrong += self.writes[target, holds]
         elif (holds, pieces) != (item, len(self.writes[target, item])):
@@ -198,19 +198,19 @@ class Execution:
         met = [
             other
             for other in state.unseen
-            if self._slot(other) == slot
+            if self.slot(other) == slot
             and (
                 self._item(other) != action.item
                 if action.kind == COPY
-                else self._at(other).kind == WRITE
+                else self.at(other).kind == WRITE
             )
         ]
         return Fault(PROXY, place, tuple(met)) if met else None
 
     def land(self, state: State, place: Place) -> State:
         """A copy has arrived: its data are there, and its bytes are counted."""
-        action = self._at(place)
-        at = self.slots[self._slot(place)]
+        action = self.at(place)
+        at = self.slots[self.slot(place)]
         holds, pieces = state.contents[at]
         landed = state._replace(
             flying=state.flying - {place},
@@ -224,14 +224,16 @@ class Execution:
         for index, position in enumerate(state.positions):
             yield from self.pending[index][position]
 
-    def _at(self, place: Place) -> Action:
+    def at(self, place: Place) -> Action:
+        """The action there."""
         return self.programs[place[0]][place[1]]
 
     def _item(self, place: Place) -> int:
-        return self._at(place).item
+        return self.at(place).item
 
-    def _slot(self, place: Place) -> Slot:
-        action = self._at(place)
+    def slot(self, place: Place) -> Slot:
+        """The piece of memory that an access is about."""
+        action = self.at(place)
         return action.target, action.item % self.run.memories[action.target].stages
 
 

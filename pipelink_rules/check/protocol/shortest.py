@@ -1,8 +1,9 @@
 """Which is the shortest run into a problem?  -> its steps, or nothing where it is too long to find.
 
-Steps are tried in the order of their number, over a bounded number of states: the same ones on
-every machine.  Waits, reads and awaits are done together with what follows them: they let nobody
-else go on, and whatever they meet they also meet later.
+A run that leads straight to the clauses of the problem is taken where there is one.  Else steps are
+tried in the order of their number, a bounded number of times: the same on every machine.  Waits,
+reads and awaits are done together with what follows them: they let nobody else go on, and whatever
+they meet they also meet later.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from pipelink_rules.check.protocol.demanded import Lead, meetings
 from pipelink_rules.check.protocol.execution import (
     ORDER,
     PHASE,
@@ -35,7 +37,7 @@ from pipelink_rules.check.protocol.model import (
 )
 from pipelink_rules.check.protocol.problem import Problem
 
-MOST_STATES = 3_000
+MOST_TRIES = 8_000  # of a process in a state
 _WAITS = (WAIT, MEET)
 _FOLLOW = (READ, MMA, STORE, AWAIT, TOUCH)
 # kind of problem -> what happens where it shows
@@ -69,14 +71,17 @@ class Schedule(NamedTuple):
 
 
 def shortest(
-    composition: Composition, problem: Problem, limit: int = MOST_STATES
+    composition: Composition, problem: Problem, limit: int = MOST_TRIES, straight: bool = True
 ) -> tuple[Schedule | None, int]:
-    """The schedule, if one is found within `limit` states, and how many states are left."""
+    """The schedule, if one is found within `limit` tries, and how many are left.
+
+    straight=False: by the search alone.
+    """
     if problem.kind in HANGS:
         waits = _waits(composition, problem)
         for periods in (1, 2, 3):
             search = _Search(unroll(composition, periods), limit, waits=waits)
-            found = search.schedule()
+            found = (search.end() if straight else None) or search.schedule()
             limit = search.left
             if found:
                 return found, limit
@@ -87,7 +92,8 @@ def shortest(
         return None, limit
     search = _Search(unroll(composition, _periods(composition)), limit)
     search.wanted = lambda fault: fault.kind == kind and search.between(fault, clauses)
-    return search.schedule(), search.left
+    met = search.meeting(clauses) if straight and kind in (ORDER, PROXY) else None
+    return met or search.schedule(), search.left
 
 
 def _periods(composition: Composition) -> int:
@@ -133,6 +139,29 @@ class _Search:
     def _origin(self, place: tuple[int, int]) -> Origin:
         return self.execution.programs[place[0]][place[1]].origin
 
+    def meeting(self, clauses: list[Origin]) -> Schedule | None:
+        """The shortest run that leads straight to two clauses; None where there is none."""
+        if not self.execution.usable:
+            return None
+        found = [
+            Schedule(self.run, tuple(Step(*step) for step in steps), fault)
+            for steps, fault in meetings(self.execution, *clauses)
+            if self.wanted(fault)
+        ]
+        return min(found, key=lambda schedule: len(schedule.steps), default=None)
+
+    def end(self) -> Schedule | None:
+        """The shortest run that leads straight to where processes wait for ever."""
+        if not self.execution.usable:
+            return None
+        stuck = self._stuck(self._onward(self.execution.start()))
+        lead = Lead(self.execution)
+        if not stuck or not all(lead.reach(place) for place in stuck):
+            return None
+        if self._stuck(lead.state) != stuck:
+            return None
+        return Schedule(self.run, tuple(Step(*step) for step in lead.steps), None, stuck)
+
     def schedule(self) -> Schedule | None:
         """The shortest one, by the number of its steps."""
         if not self.execution.usable:
@@ -146,7 +175,7 @@ class _Search:
                 if state in done:
                     continue
                 done.add(state)
-                self.left -= 1
+                self.left -= len(self.run.processes)
                 if self.left < 0:
                     return None
                 stuck = self._stuck(state)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.shortest import MOST_STATES, shortest
+from pipelink_rules.check.protocol.shortest import MOST_TRIES, shortest
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.protocol.words_counts import (
     arrivals,
@@ -64,7 +64,7 @@ def tell(resolved: Resolved, blueprint: Blueprint, found: list[Found]) -> list[D
 
 def _with_schedules(told: Iterable[tuple[Diagnostic, Found]]) -> list[Diagnostic]:
     """The findings with shortest runs into them, as far as a bounded search finds some."""
-    found, left = [], MOST_STATES
+    found, left = [], MOST_TRIES
     for finding, item in told:
         schedule, left = shortest(item.composition, item.problem, left)
         found.append(replace(finding, schedule=lines(schedule)) if schedule else finding)

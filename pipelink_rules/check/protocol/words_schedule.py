@@ -202,7 +202,7 @@ class _Teller:
             return f"`{flying[0].origin.text}` still writes item {flying[0].item} there"
         if action.kind in (COPY, WRITE) and other.kind not in (COPY, WRITE):
             return f"{of} still reads item {other.item} there"
-        holds = state.contents[self.execution.slots[self.execution._slot(fault.place)]][0]
+        holds = state.contents[self.execution.slots[self.execution.slot(fault.place)]][0]
         if action.kind in (COPY, WRITE):
             return f"it wipes out item {holds}"
         verb = "finds" if action.kind == READ else "reads"

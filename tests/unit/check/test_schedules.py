@@ -6,8 +6,9 @@ import random
 from collections.abc import Callable
 
 import pytest
-from compositions import gemm
+from compositions import chain
 from compositions_found import FOUND
+from compositions_mixed import edited, mixed
 from programs import findings
 from unit.check.interleavings import ALIAS, PROXY, RACE, Step, hangs, replay
 from unit.check.oracle_comparison import MAKERS
@@ -70,12 +71,27 @@ def test_no_step_can_be_left_out(name: str) -> None:
 
 
 def test_a_search_that_takes_too_long_shows_nothing() -> None:
-    composition = gemm(2, lag=0)
-    problem = next(item for item in examine(composition) if item.kind == "in flight")
-    schedule, left = shortest(composition, problem, 300)
+    composition, kind, _ = FOUND["two arrivals of a fast reader"]
+    problem = next(item for item in examine(composition) if item.kind == kind)
+    schedule, left = shortest(composition, problem, 8_000)
     assert schedule and left > 0
-    assert shortest(composition, problem, 300 - left)[0] == schedule
-    assert shortest(composition, problem, 300 - left - 1)[0] is None
+    assert shortest(composition, problem, 8_000 - left)[0] == schedule
+    assert shortest(composition, problem, 8_000 - left - 1)[0] is None
+
+
+@pytest.mark.parametrize("make", [chain, mixed, edited])
+def test_straight_runs_are_as_short_as_searched_ones(
+    make: Callable[[random.Random], Composition],
+) -> None:
+    compared = 0
+    for seed in range(40):
+        for problem, schedule in schedules(make(random.Random(f"{make.__name__} {seed}"))):
+            composition = make(random.Random(f"{make.__name__} {seed}"))
+            searched, _ = shortest(composition, problem, straight=False)
+            if schedule and searched and problem.kind not in HANGS:
+                compared += 1
+                assert len(schedule.steps) <= len(searched.steps), (seed, problem.kind)
+    assert compared > 10
 
 
 def test_the_lines_say_who_does_what_with_which_item() -> None:
