@@ -16,6 +16,7 @@ from pipelink_rules.model.image import Audit, Forced
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source import Span
+from pipelink_rules.report.cluster import cluster_rows
 from pipelink_rules.report.columns import columns
 from pipelink_rules.report.forced import forced_lines, forced_of
 from pipelink_rules.report.memory import pieces_of
@@ -63,6 +64,7 @@ def diff_links(before: Link, after: Link) -> str:
     sections: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("Instances", _instances(before), _instances(after)),
         ("Connections", _connections(before), _connections(after)),
+        ("Cluster", _cluster(before), _cluster(after)),
         ("Stages", _stages(before), _stages(after)),
         ("Shared memory", _memory(before), _memory(after)),
         ("Tensor memory", _tensor(before), _tensor(after)),
@@ -122,6 +124,11 @@ def _instances(link: Link) -> dict[str, object]:
 
 def _connections(link: Link) -> dict[str, object]:
     return {item.name: item.transfer for item in link.program.connections}
+
+
+def _cluster(link: Link) -> dict[str, object]:
+    members = {str(row[0]): row[1] for row in cluster_rows(link.program)[1]}
+    return {"CTAs": " x ".join(map(str, link.program.cluster)), **members}
 
 
 def _stages(link: Link) -> dict[str, object]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pipelink_rules.model.image import Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
+from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.columns import columns
 from pipelink_rules.report.forced import forced_lines, forced_of
 from pipelink_rules.report.memory import memory_rows, phase_rows
@@ -34,6 +35,7 @@ def render_map(program: Program, placement: Placement, audit: Audit) -> str:
             ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, audit)),
             ("Rings and their barriers", columns(*ring_rows(program, placement))),
+            ("Cluster", _cluster(program)),
             ("Steady state (estimate)", _steady(program, placement)),
             ("Named barriers", columns(*named_rows(program, placement))),
             ("Connections", columns(*connection_rows(program))),
@@ -55,6 +57,7 @@ def placement_text(program: Program, placement: Placement) -> str:
             ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, None)),
             ("Rings and their barriers", columns(*ring_rows(program, placement))),
+            ("Cluster", _cluster(program)),
             ("Named barriers", columns(*named_rows(program, placement))),
             ("Notes", _notes(placement.notes)),
         ),
@@ -101,6 +104,11 @@ def _tensor(program: Program, placement: Placement) -> list[str]:
 
 def _warps(program: Program, placement: Placement, audit: Audit | None) -> list[str]:
     return [*columns(*warp_rows(program, placement, audit)), f"  {pool_text(placement)}"]
+
+
+def _cluster(program: Program) -> list[str]:
+    said = cluster_text(program)
+    return [*columns(*cluster_rows(program)), f"  {said}"] if said else []
 
 
 def _code(audit: Audit) -> list[str]:

@@ -8,6 +8,7 @@ from pipelink_rules.model.image import Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.forced import forced_of
 from pipelink_rules.report.markup import element, table, text
 from pipelink_rules.report.memory import memory_rows, pieces_of
@@ -96,6 +97,9 @@ def _body(program: Program, placement: Placement, audit: Audit) -> Iterator[str]
         table(*warp_rows(program, placement, audit)),
         _note(f"{pool_text(placement)}. The line in a bar is the highest register in use."),
     )
+    said = cluster_text(program)
+    if said:
+        yield _section("Cluster", table(*cluster_rows(program)), _note(said))
     steady = steady_text(program, placement)
     if steady:
         yield _section(
