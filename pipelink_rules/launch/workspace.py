@@ -2,8 +2,9 @@
 
 Launches on one stream follow each other and may share scratch memory and counters; launches on two
 streams may run at the same time and may not.  A graph runs whenever it is launched: every capture
-has a workspace of its own.  Nothing is freed or moved while the kernel lives, because a graph may
-still use it; a stream that needs more gets a larger piece.
+has a workspace of its own (bind a call inside of the capture that it is for).  Nothing is freed or
+moved while the kernel lives, because a graph may still use it; a stream that needs more gets a
+larger piece.
 """
 
 from __future__ import annotations
