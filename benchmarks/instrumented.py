@@ -1,6 +1,6 @@
 """Every megakernel under the instrumented runtimes: a thousand launches, records, traces, a hang.
 
-    python benchmarks/instrumented.py --link      # no GPU: links build/proof/{release,jitter,...}/*
+    python benchmarks/instrumented.py --link [--only gemm]     # no GPU: links build/proof/*
     python benchmarks/instrumented.py [--launches 1000] [--only gemm] [--seconds 120] [--out FILE]
 
 The first command needs `scons arch=sm_90a` before it, the second torch, a GPU, and what the first
@@ -37,7 +37,7 @@ def main() -> int:
     """Links, or runs what was linked."""
     arguments = _arguments()
     if arguments.link:
-        return link_all()
+        return link_all([name for name in arguments.only.split(",") if name])
     import correctness  # noqa: F401  what children need is imported once
     import torch  # noqa: F401
     from children import in_child
@@ -196,7 +196,7 @@ def arrays_of(kernel: Any, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[
     return inputs, {name: output.array for name, output in outputs.items()}
 
 
-def link_all() -> int:
+def link_all(only: list[str]) -> int:
     """Every megakernel with every instrumented runtime, and the forced one."""
     from measure import toolkit_of
 
@@ -205,6 +205,8 @@ def link_all() -> int:
     put(PLAN, "toolkit", toolkit_of(BUILD))
     for folder in sorted((BUILD / "sm_90a" / "megakernels").glob("*")):
         name = folder.name
+        if only and name not in only:
+            continue
         keep(folder, name, PROOF / "release" / name)
         shutil.copyfile(folder / f"{name}.glue.cu", PROOF / "release" / name / f"{name}.glue.cu")
         for runtime in RUNTIMES:
@@ -212,7 +214,7 @@ def link_all() -> int:
             if pipelink(["link", str(folder), "-o", str(out), "--runtime", runtime]):
                 return 1
             keep(out, name, PROOF / runtime / name)
-    return link_forced()
+    return 0 if only else link_forced()
 
 
 def link_forced() -> int:

@@ -85,6 +85,7 @@ def link_all(missing: bool) -> int:
         said = rows[-1].get("problem", "the same code" if rows[-1].get("same") else "other code")
         print(f"{number} {text}: {said}, {time.monotonic() - start:.0f} s", flush=True)
         put(PLAN, "trials", rows)
+    put(PLAN, "trials", rows)
     return 0
 
 
