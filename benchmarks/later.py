@@ -17,7 +17,7 @@ from cases import SUFFIXES, Case, edited, files_of
 from pipelink_rules.files.codec import decode, encode, read_json, write_json
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.model.program import Program
+from pipelink_rules.model.program import Program, runtime_build
 
 if TYPE_CHECKING:
     from pipelink_rules.toolkit.toolkit import Toolkit
@@ -131,7 +131,8 @@ class Later:
         return self._compiled(glue, self.folder.parents[1] / "variants")
 
     def _runtime(self, name: str) -> Path:
-        return self._compiled(self.top / f"components/runtime/{name}.cu", None)
+        build = runtime_build(name, self.program.cluster)
+        return self._compiled(self.top / f"components/runtime/{build}.cu", None)
 
     def _compiled(self, source: Path, include: Path | None) -> Path:
         from pipelink_rules.compile.object import compile_object

@@ -14,6 +14,7 @@ section `trials` of benchmarks/results/proof/h200.json after every mutant.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import random
 import sys
 import time
@@ -70,8 +71,7 @@ def link_all(missing: bool) -> int:
     rows: list[dict[str, Any]] = []
     before: dict[str, str] = {}
     old = {row["text"]: row for row in read(PLAN).get("trials", []) if "problem" not in row}
-    listed = read(MUTATION)["trials"]
-    for text in drawn(listed):
+    for text in drawn(read(MUTATION)["trials"]):
         if sum("problem" not in row for row in rows) == COUNT:
             break
         if not accepted(text):  # the list is older than a rule
@@ -80,22 +80,21 @@ def link_all(missing: bool) -> int:
             rows.append(old[text])
             continue
         start = time.monotonic()
-        number = listed.index(text)
-        rows.append(link_one(number, text, copy, before))
+        rows.append(link_one(text, copy, before))
         said = rows[-1].get("problem", "the same code" if rows[-1].get("same") else "other code")
-        print(f"{number} {text}: {said}, {time.monotonic() - start:.0f} s", flush=True)
+        print(f"{text}: {said}, {time.monotonic() - start:.0f} s", flush=True)
         put(PLAN, "trials", rows)
     put(PLAN, "trials", rows)
     return 0
 
 
-def link_one(number: int, text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
+def link_one(text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
     """The row of the plan for one mutant; before: digests of the megakernels as they are."""
     from copies import NotLinked
     from whole import outcome
 
     megakernel, mutant = found_by(text)
-    row: dict[str, Any] = {"name": f"trial_{number}", "megakernel": megakernel, "text": text}
+    row: dict[str, Any] = {"name": name_of(text), "megakernel": megakernel, "text": text}
     row |= {"reason": outcome(megakernel, mutant).reason, "sizes": {}}
     try:
         if megakernel not in before:  # as it is, under the same runtime
@@ -107,6 +106,11 @@ def link_one(number: int, text: str, copy: Any, before: dict[str, str]) -> dict[
     except NotLinked as problem:
         row["problem"] = str(problem)
     return row
+
+
+def name_of(text: str) -> str:
+    """The same for a mutant whatever else is drawn."""
+    return f"trial_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def found_by(text: str) -> tuple[str, Any]:
