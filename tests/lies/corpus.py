@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, dict[str, int | str]] = {
     "stream/rms_norm_wide": {"ROWS": 1, "D": 2048, "WARPS": 8},
     "stream/scaled_add": {"ROWS": 4, "D": 256},
     "raw/own_load_ab": GEMM,
+    "raw/own_mainloop": {"TM": 128, "TN": 64, "TK": 64, "WG": 2},
     "raw/own_double_rows": {"ROWS": 4, "D": 256},
     "raw/own_store_rows": {"ROWS": 4, "D": 256},
 }

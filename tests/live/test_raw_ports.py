@@ -38,7 +38,9 @@ def raw(toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     if headers is not None:
         for library in ("cute", "cutlass"):
             shutil.copytree(headers / library, package / "cute/include" / library)
-    commands = ["scons twins=1 strict=1 megakernels/raw_gemm megakernels/raw_stream"]
+    commands = [
+        "scons twins=1 strict=1 megakernels/raw_gemm megakernels/raw_pair megakernels/raw_stream"
+    ]
     if headers is not None:
         commands.append("scons strict=1 megakernels/cute_gemm")
     for command in commands:
@@ -47,7 +49,7 @@ def raw(toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return checkout
 
 
-@pytest.mark.parametrize("name", ["raw_gemm", "raw_stream"])
+@pytest.mark.parametrize("name", ["raw_gemm", "raw_pair", "raw_stream"])
 def test_linked_is_the_lto_twin(raw: Checkout, name: str) -> None:
     twin = read_json(raw.megakernel(name) / f"{name}.twin.json", TwinReport)
     assert twin.lto_identical, twin.lto_difference

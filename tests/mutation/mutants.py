@@ -33,6 +33,7 @@ WORDS = {
     "scope": ("cta", "cluster", "gpu"),
     "init": ("none", "zero"),
     "scratch": (True, False),
+    "raw": (True, False),
 }
 STEPS = {"align": ("half", "double"), "registers": (-8, -1, 1, 8), "count": (-32, -1, 1, 32)}
 TEXTS = ("contract", "component", "version", "summary")  # say nothing of the component's work
