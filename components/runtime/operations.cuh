@@ -215,3 +215,5 @@ __device__ void pl_barrier_arrive(const NamedBarrier& barrier) {
                : "memory");
 }
 }
+
+#include "tensor.cuh"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.header import fragment_floats, role_types
-from pipelink_rules.contract.item import item_layout
-from pipelink_rules.model.contract import DTYPES, Contract, Port, Role
+from pipelink_rules.contract.item import item_layout, tensor_columns
+from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
 from pipelink_rules.model.variant import Variant
 
 _SCALARS = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
@@ -129,7 +129,7 @@ def _port_values(contract: Contract, role: Role) -> list[str]:
     for port in contract.ports:
         if port.role != role.name or (port.space == "registers" and port.in_place):
             continue
-        if port.space == "ring":
+        if port.space in RINGS:
             value = "{0, 0}"
         elif port.space == "global" and port.tile is not None:
             value = f"&{port.name}"
@@ -147,14 +147,16 @@ def _relocations(contract: Contract, role: Role) -> list[str]:
     found, offset, site = [], 0, 1
     barriers = 200 * 1024
     for port in contract.ports:
-        if port.role == role.name and port.space == "ring":
-            layout = item_layout(port)
+        if port.role == role.name and port.space in RINGS:
+            tensor = port.space == "tensor_memory"
+            size = tensor_columns(port) if tensor else item_layout(port).stage_bytes
+            data = "128" if tensor else f"shared + {offset}"
             stages = max(port.stages.minimum, min(_STAGES, port.stages.maximum))
             found.append(
-                f".{port.name} = pipelink::local_ring(shared + {offset}, shared + {barriers}, "
-                f"{layout.stage_bytes}, {stages}, {site})"
+                f".{port.name} = pipelink::local_ring({data}, shared + {barriers}, "
+                f"{size}, {stages}, {site})"
             )
-            offset += stages * layout.stage_bytes
+            offset += 0 if tensor else stages * size
             barriers += 16 * stages
             site += 1
     for buffer in contract.buffers:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item import item_layout
-from pipelink_rules.model.contract import DTYPES, Contract, Port, Role
+from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
 from pipelink_rules.model.variant import Variant
 
 ABI_VERSION = "pipelink/1"
@@ -156,13 +156,11 @@ def _struct(name: str, fields: Iterable[str]) -> list[str]:
 
 
 def _relocations(contract: Contract, role: Role) -> list[str]:
-    rings = [p for p in contract.ports if p.role == role.name and p.space == "ring"]
+    rings = [p for p in contract.ports if p.role == role.name and p.space in RINGS]
     buffers = [b for b in contract.buffers if b.role == role.name]
     barriers = [b for b in contract.named_barriers if role.name in b.roles]
-    tensor = [p for p in contract.ports if p.role == role.name and p.space == "tensor_memory"]
     return [
         *(f"pipelink::Ring {port.name};" for port in rings),
-        *(f"pipelink::TensorRing {port.name};" for port in tensor),
         *(f"pipelink::Buffer {buffer.name};" for buffer in buffers),
         *(f"pipelink::NamedBarrier {barrier.name};" for barrier in barriers),
     ]
@@ -177,7 +175,7 @@ def _ports(contract: Contract, role: Role) -> list[str]:
 
 
 def _port_field(port: Port) -> list[str]:
-    if port.space in ("ring", "tensor_memory"):
+    if port.space in RINGS:
         return [f"pipelink::Cursor {port.name};"]
     if port.space == "counter":
         return [f"pipelink::Counters {port.name};"]

@@ -7,8 +7,7 @@ deterministic and says why: one comment a decision, the instance's name on every
 
 from __future__ import annotations
 
-from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.glue import cluster
+from pipelink_rules.glue import cluster, tensor
 from pipelink_rules.glue.names import constant, cpp_expression, parameter_names
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.glue.role import emit_role
@@ -22,8 +21,7 @@ _TYPES = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 
 
 def emit_glue(program: Program, placement: Placement) -> str:
-    """The text of the glue, one translation unit; PL0811 where it would need tensor memory."""
-    _only_shared_memory(program)
+    """The text of the glue, one translation unit."""
     out = CudaWriter()
     _heading(out, program, placement)
     _includes(out, program)
@@ -39,25 +37,11 @@ def emit_glue(program: Program, placement: Placement) -> str:
     out.indent()
     _set_up(out, program, placement, parameters)
     _dispatch(out, program, placement)
+    tensor.end(out, placement)
     cluster.end(out, program)
     out.dedent()
     out.line("}")
     return out.text()
-
-
-def _only_shared_memory(program: Program) -> None:
-    for channel in program.channels:
-        if channel.kind == TENSOR_MEMORY:
-            raise error(
-                "PL0811",
-                f"`{program.name}` uses tensor memory, for which no code is generated yet",
-                channel.span,
-                expected="channels in shared memory or registers",
-                found=f"`{channel.name}`: {channel.columns} columns of tensor memory per stage",
-                notes=("check, interval and placement are those of the whole kernel",),
-                helps=("link it with a later version, or take components for another target",),
-                subject=channel.name,
-            )
 
 
 def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
@@ -114,12 +98,15 @@ def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
         out.comment("Shared memory: bytes from the 1 KiB aligned base, as placed.")
         for channel in program.channels:
             stem, count = constant(channel.name), stages[channel.name]
-            label = "accumulators handed over" if channel.kind == HANDOVER else "ring"
-            out.line(
-                f"constexpr uint32_t {stem} = {offsets[channel.name]};  // {label}:"
-                f" {count} x {channel.stage_bytes} bytes"
-            )
-            out.line(f"constexpr uint32_t {stem}Bytes = {channel.stage_bytes};")
+            if channel.kind == TENSOR_MEMORY:
+                tensor.stages(out, channel, placement)
+            else:
+                label = "accumulators handed over" if channel.kind == HANDOVER else "ring"
+                out.line(
+                    f"constexpr uint32_t {stem} = {offsets[channel.name]};  // {label}:"
+                    f" {count} x {channel.stage_bytes} bytes"
+                )
+                out.line(f"constexpr uint32_t {stem}Bytes = {channel.stage_bytes};")
             out.line(f"constexpr uint32_t {stem}Stages = {count};")
             out.line(
                 f"constexpr uint32_t {stem}Barriers = {barriers[channel.name]};"
@@ -129,6 +116,7 @@ def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
             for buffer in item.variant.contract.buffers:
                 name = f"{item.name}.{buffer.name}"
                 out.line(f"constexpr uint32_t {constant(name)} = {offsets[name]};  // buffer")
+        tensor.slot(out, placement)
         out.line()
     out.line()
 
@@ -151,6 +139,7 @@ def _set_up(
     out.line("const uint32_t shared = pipelink::shared_base(pl_shared);")
     out.line("const uint32_t warp = pipelink::uniform(threadIdx.x / 32);")
     out.line()
+    tensor.allocate(out, placement)
     if program.channels:
         out.comment("One thread sets the barriers up; nobody passes before they are visible.")
     with out.block("if (threadIdx.x == 0)"):
@@ -167,6 +156,7 @@ def _set_up(
             if parameter.kind == "tensor_map":
                 out.line(f"pipelink::prefetch({name});")
     cluster.begin(out, program)
+    tensor.base(out, placement)
     out.line()
     work = program.instance(program.schedule[0]).variant.contract.work
     items = cpp_expression(work.items) if work and work.items else "0"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.header import fragment_floats, role_types
-from pipelink_rules.glue import cluster
+from pipelink_rules.glue import cluster, tensor
 from pipelink_rules.glue.names import constant, parameter_names, stem
 from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
 from pipelink_rules.glue.sites import site_numbers
 from pipelink_rules.glue.workspace import counters_behind
 from pipelink_rules.glue.writer import CudaWriter
-from pipelink_rules.model.contract import Op, Port, Repeat, Role
+from pipelink_rules.model.contract import RINGS, Op, Port, Repeat, Role
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import HANDOVER, Program, ProgramRole
 from pipelink_rules.model.variant import Variant
@@ -78,7 +78,7 @@ class _RoleWriter:
         variant, role = self._variant(instance), self._role(instance, name)
         relocations, ports, _ = role_types(variant, role)
         variable = stem(self.program, instance, name)
-        for port in self._ports(instance, name, "ring"):
+        for port in self._rings(instance, name):
             self._ring(f"{variable}_{port.name}", instance, name, port)
         self.out.listed(
             f"const {relocations} {variable}_at{{",
@@ -94,7 +94,7 @@ class _RoleWriter:
     def _relocations(self, instance: str, name: str, variable: str) -> list[str]:
         contract = self._variant(instance).contract
         found = []
-        for port in self._ports(instance, name, "ring"):
+        for port in self._rings(instance, name):
             found.append(f".{port.name} = {variable}_{port.name}_ring")
         for buffer in contract.buffers:
             if buffer.role == name:
@@ -116,7 +116,8 @@ class _RoleWriter:
         channel = self.ends[instance, port.name]
         k = constant(channel.name)
         site = self._site(instance, name, port.name)
-        values = (f"shared + {k}", f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site))
+        data = tensor.data(self.program, channel)
+        values = (data, f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site))
         own = f"{variable}_{'own' if channel.multicast else 'ring'}"
         self.out.listed(f"const pipelink::Ring {own} = pipelink::local_ring(", values, ");")
         if channel.multicast:
@@ -132,7 +133,7 @@ class _RoleWriter:
         return found + [f".{s.name} = {self.symbols[s.name]}" for s in contract.symbols]
 
     def _port_value(self, instance: str, port: Port) -> str:
-        if port.space == "ring":
+        if port.space in RINGS:
             return "{0, 0}"
         if port.space == "registers":
             return "_".join(self._storage(instance, port))
@@ -228,6 +229,11 @@ class _RoleWriter:
     def _ports(self, instance: str, name: str, space: str) -> list[Port]:
         ports = self._variant(instance).contract.ports
         return [port for port in ports if port.role == name and port.space == space]
+
+    def _rings(self, instance: str, name: str) -> list[Port]:
+        """Ports with stages, in the order of the relocations."""
+        ports = self._variant(instance).contract.ports
+        return [port for port in ports if port.role == name and port.space in RINGS]
 
     def _site(self, instance: str, name: str, port: str) -> int:
         return self.sites[instance, name, port]

@@ -79,7 +79,8 @@ class _Writer:
             if op.verb in _RING:
                 port = contract.port(op.target)
                 site = self.sites[instance, role, op.target]
-                yield ScriptOp(op.verb, site, self._value(op, port), op.lag, text=text)
+                verb = "release" if op.verb == "commit" and port.direction == "in" else op.verb
+                yield ScriptOp(verb, site, self._value(op, port), op.lag, text=text)
             elif op.verb in ("sync", "arrive"):
                 site = self.sites[instance, role, op.target]
                 count = next(b.count for b in contract.named_barriers if b.name == op.target)

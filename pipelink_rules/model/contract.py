@@ -19,6 +19,9 @@ DTYPES: dict[str, tuple[int, str]] = {
 }
 
 
+RINGS = ("ring", "tensor_memory")  # spaces of ports that have stages, cursors and mbarriers
+
+
 @dataclass(frozen=True)
 class Param:
     """A compile-time parameter (design: params)."""

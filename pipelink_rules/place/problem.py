@@ -22,6 +22,7 @@ from pipelink_rules.model.program import (
 PHASE = "work"  # every item lives as long as the kernel
 LIVE = 1  # phase mask of PHASE
 FULL_AND_EMPTY = 2  # mbarriers of one stage of one ring
+# One fixed entry of the table, no mbarrier, holds the address of the tensor memory allocated.
 
 # Which channels get their stages first: those that hide the latency of global memory.
 COPIED, WRITTEN, HANDED_OVER = 0, 1, 2
@@ -71,6 +72,7 @@ def problem_of(program: Program) -> PlacementProblem:
         mbarriers_per_stage=tuple(
             (item.name, FULL_AND_EMPTY * item.shares) for item in program.channels
         ),
+        mbarriers_fixed=int(any(item.kind == TENSOR_MEMORY for item in program.channels)),
         span=program.spec.span,
         tensor=tuple(
             TensorNeed(item.name, item.columns, LIVE, item.name, item.span)

@@ -53,7 +53,9 @@ def _barrier_table(
     count = problem.mbarriers_fixed
     count += sum(each * stages[name] for name, each in problem.mbarriers_per_stage)
     everywhere = (1 << len(problem.phases)) - 1
-    return Piece("barriers", start, start + 8 * count, 16, everywhere, f"{count} mbarriers")
+    what = f"{count - problem.mbarriers_fixed} mbarriers"
+    what += ", the address of tensor memory" if problem.tensor else ""
+    return Piece("barriers", start, start + 8 * count, 16, everywhere, what)
 
 
 def overlays(pieces: list[Piece]) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 A case is `case.json`: `base`, one of the declarations in `check_components/` (gemm, tensor, ...:
 without edits they have no finding), and `edits`: file -> [[text, replacement], ...], made to the
 declaration (SConscript) and to the contracts (`load`, ...) before they are read.  `flags` gives
-code-generation flags to a component.  `then` goes on to the placement or the glue of a program
+code-generation flags to a component.  `"then": "place"` goes on to the placement of a program
 without findings.
 """
 
@@ -23,7 +23,6 @@ from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.diagnostics.render import render_text
-from pipelink_rules.glue.emit import emit_glue
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source import Span
 from pipelink_rules.model.target import TARGETS
@@ -53,9 +52,7 @@ def findings(root: Path, settings: dict[str, Any]) -> tuple[Diagnostic, ...]:
     if found or "then" not in settings:
         return found
     try:
-        placement = place(problem_of(program))
-        if settings["then"] == "glue":
-            emit_glue(program, placement)
+        place(problem_of(program))
     except PipelinkError as problem:
         return problem.diagnostics
     return ()

@@ -23,7 +23,8 @@ enum RingKind : uint32_t {
 /// Set in Ring::peers where plain accesses are ordered by the barriers of other CTAs.
 constexpr uint32_t kOrderedPeers = 1u << 16;
 
-/// A multi-stage shared-memory channel.  Addresses are shared-window addresses.
+/// A multi-stage channel in shared memory (addresses of the shared window), or in tensor memory: then
+/// `data` is the tensor-memory address of stage 0 and `stage_bytes` counts columns.
 struct Ring {
   uint32_t kind;
   uint32_t data;         // stage 0
@@ -34,17 +35,6 @@ struct Ring {
   uint32_t site;         // who this end is, for the instrumented runtimes
   uint32_t peers;        // CTAs of the cluster that copies reach (glue.cuh); 0 = this one
   uint32_t shared[4];    // members that a group of CTAs gets alike (likewise); 0 = none
-};
-
-/// A ring whose stages are columns of tensor memory (sm_100a); columns[i] of all 128 lanes.
-struct TensorRing {
-  uint32_t full;     // shared address of the full barrier of stage 0
-  uint32_t empty;    // shared address of the empty barrier of stage 0
-  uint32_t column;   // first column of stage 0, from the start of the allocation
-  uint32_t columns;  // of a stage
-  uint32_t stages;
-  uint32_t site;
-  uint32_t reserved[2];
 };
 
 /// Where one end of a ring stands.  Cursors run on from work item to work item.

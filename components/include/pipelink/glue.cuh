@@ -105,6 +105,43 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
+/// Allocates columns of tensor memory for the CTA and leaves their address in shared memory; called
+/// by one converged warp.  Nothing else of the kernel allocates, so it gives the right up at once.
+template <uint32_t Columns>
+__device__ __forceinline__ void allocate_tensor_memory(uint32_t slot) {
+  asm volatile(
+      "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;\n"
+      "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
+      "tcgen05.fence::before_thread_sync;" ::"r"(slot),
+      "n"(Columns)
+      : "memory");
+}
+
+/// The address that `allocate_tensor_memory` left, after a barrier of the CTA.
+__device__ __forceinline__ uint32_t tensor_base(uint32_t slot) {
+  uint32_t address;
+  asm volatile("tcgen05.fence::after_thread_sync;\nld.shared.b32 %0, [%1];"
+               : "=r"(address)
+               : "r"(slot)
+               : "memory");
+  return uniform(address);
+}
+
+/// Waits for all warps of the CTA; then one of them returns the columns.
+template <uint32_t Columns>
+__device__ __forceinline__ void free_tensor_memory(uint32_t address, uint32_t warp) {
+  __syncwarp();
+  asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+  __syncthreads();
+  if (warp == 0) {
+    asm volatile(
+        "tcgen05.fence::after_thread_sync;\n"
+        "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address),
+        "n"(Columns)
+        : "memory");
+  }
+}
+
 /// The ring of one warpgroup's share of a hand-over.  Shares lie side by side in a stage; each has
 /// full and empty barriers of its own, one table after the other.
 __device__ __forceinline__ Ring share_of(Ring ring, uint32_t share, uint32_t share_bytes) {

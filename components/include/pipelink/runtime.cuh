@@ -54,6 +54,31 @@ __device__ void pl_store_complete(uint32_t pending);
 /// Makes generic accesses to global memory visible to the asynchronous proxy, and the reverse.
 __device__ void pl_fence_global();
 
+// --- tensor memory (sm_100a) ----------------------------------------------------------------
+// One thread of the warp issues; the others wait for nobody.
+/// D += A x B for one k-step of 16: D in the stage of `accumulators`, A and B by their matrix
+/// descriptors in shared memory; `accumulate` 0 overwrites D.  `instruction`: see tcgen05.cuh.
+__device__ void pl_tensor_mma(const pipelink::Ring& accumulators, const pipelink::Cursor& at,
+                              uint64_t a, uint64_t b, uint32_t instruction, uint32_t accumulate);
+/// Arrives once on `empty` (a ring that is read) or `full` (accumulators) of the cursor's stage,
+/// when all mma that this warp has issued are complete.
+__device__ void pl_mma_commit_empty(const pipelink::Ring& ring, const pipelink::Cursor& at);
+__device__ void pl_mma_commit_full(const pipelink::Ring& ring, const pipelink::Cursor& at);
+/// Loads 32 columns from column `first` of the cursor's stage on: thread t of the warpgroup gets
+/// row t.  `values` must not be used before pl_tensor_await_load.
+__device__ void pl_tensor_load_32(const pipelink::Ring& ring, const pipelink::Cursor& at,
+                                  uint32_t thread, uint32_t first, float (&values)[32]);
+/// Stores 32 columns, the other way round.
+__device__ void pl_tensor_store_32(const pipelink::Ring& ring, const pipelink::Cursor& at,
+                                   uint32_t thread, uint32_t first, const float (&values)[32]);
+/// Waits until the loads, or the stores, of this warp are complete.
+__device__ void pl_tensor_await_load();
+__device__ void pl_tensor_await_store();
+/// Orders what this thread did to tensor memory before what it signals next, and what it does to
+/// tensor memory next after what it waited for.
+__device__ void pl_tensor_fence_before();
+__device__ void pl_tensor_fence_after();
+
 // --- counters between CTAs ------------------------------------------------------------------
 /// Counts counter `index` one up for this warp, after everything its lanes did before.
 __device__ void pl_counter_signal(const pipelink::Counters& counters, uint32_t index);

@@ -61,8 +61,12 @@ class Expansion:
                 promise.ops.append(op)
             elif op.verb in ("read", "write"):
                 accesses.append((op, self._stage(op.target), len(promise.events)))
+        ports = self.scenario.names.contract.ports
+        tensor = {port.name for port in ports if port.space == "tensor_memory"}
         for op, stage, position in accesses:
             first, last = _window(op, promise.events, position)
+            if op.target in tensor:  # asynchronous: what awaits it comes after it
+                last = _awaited(promise.events, position, last)
             promise.clauses.append(Clause(op, stage, first, last))
         return promise
 
@@ -79,10 +83,14 @@ class Expansion:
         if op.verb == "copy":
             size = _copied(contract.port(name), contract.port(op.source), op.member, environment)
             return Event("copy", name, self._item(name), size, op.source, op.member)
+        if op.verb == "commit" and op.source:
+            side = "full" if contract.port(name).direction == "out" else "empty"
+            return Event("commit", name, self._item(name), source="mma", member=side)
         if op.verb == "commit":
             return Event("commit", name, self._item(name))
         if op.verb == "mma":
-            return Event("mma", name, self._stage(name))
+            into = f"item {self._item(op.source)}" if op.source else ""
+            return Event("mma", name, self._stage(name), source=op.source, member=into)
         if op.verb == "await":
             return Event("await", name, count=op.count, member="full" if op.full else "")
         if op.verb == "signal":
@@ -131,6 +139,13 @@ def _copied(ring: Port, tensor: Port, member: str, environment: dict[str, int]) 
     if tensor.tile is None and len(ring.members) == 1 and ring.tx_bytes is not None:
         return evaluate(ring.tx_bytes, environment)
     return member_bytes(next(item for item in ring.members if item.name == member))
+
+
+def _awaited(events: list[Event], position: int, last: int) -> int:
+    for number in range(position, last):
+        if events[number].verb == "await" and events[number].target.startswith("tensor"):
+            return number
+    return last
 
 
 def _window(op: Op, events: list[Event], position: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pipelink_rules.compile.execute.decode import Value
 from pipelink_rules.compile.execute.state import REGION, SharedRange, State, UnauditedError
-from pipelink_rules.compile.execute.trace import Copied, Event
+from pipelink_rules.compile.execute.trace import Access, Copied, Event
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item import item_layout, member_bytes
 from pipelink_rules.model.contract import DTYPES, Contract, Port
@@ -171,6 +171,42 @@ def _barrier(verb: str) -> Operation:
     return operation
 
 
+def _tensor_mma(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    """The k-steps of one item are one operation of the contract."""
+    accumulators = _ring(state, names, arguments[0])
+    item = item_of(state, accumulators, arguments[1])
+    ring, stage = mma(state, names, arguments[2:4])
+    event = Event("mma", ring, stage, source=accumulators.name, member=f"item {item}")
+    if not state.trace.events or state.trace.events[-1] != event:
+        state.emit(event)
+
+
+def _commit_mma(side: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        ring = _ring(state, names, arguments[0])
+        item = item_of(state, ring, arguments[1])
+        state.emit(Event("commit", ring.name, item, source="mma", member=side))
+
+    return operation
+
+
+def _tensor_access(kind: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        ring = _ring(state, names, arguments[0])
+        stage = item_of(state, ring, arguments[1]) % ring.stages
+        state.trace.access(Access(kind, ring.name, stage))
+
+    return operation
+
+
+def _tensor_await(kind: str) -> Operation:
+    return lambda state, names, arguments: state.emit(Event("await", f"tensor {kind}", count=0))
+
+
+def _fence(target: str) -> Operation:
+    return lambda state, names, arguments: state.emit(Event("fence", target))
+
+
 def _counter(state: State, names: Names, at: Value) -> str:
     low, high = state.word(at), state.word(None if at is None else at + 4)
     name = None if low is None or high is None else names.tensors.get((low | high << 32) >> REGION)
@@ -208,6 +244,15 @@ _OPERATIONS: dict[str, Operation] = {
     ),
     "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
     "pl_fence_global": lambda state, names, arguments: state.emit(Event("fence", "global")),
+    "pl_tensor_mma": _tensor_mma,
+    "pl_mma_commit_empty": _commit_mma("empty"),
+    "pl_mma_commit_full": _commit_mma("full"),
+    "pl_tensor_load_32": _tensor_access("read"),
+    "pl_tensor_store_32": _tensor_access("write"),
+    "pl_tensor_await_load": _tensor_await("load"),
+    "pl_tensor_await_store": _tensor_await("store"),
+    "pl_tensor_fence_before": _fence("tensor before"),
+    "pl_tensor_fence_after": _fence("tensor after"),
     "pl_counter_signal": _signal,
     "pl_counter_until": _until,
     "pl_barrier_sync": _barrier("sync"),

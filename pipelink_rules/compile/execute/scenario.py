@@ -17,13 +17,14 @@ from pipelink_rules.compile.execute.state import (
     State,
 )
 from pipelink_rules.contract.expression import evaluate, names
-from pipelink_rules.contract.item import item_layout
-from pipelink_rules.model.contract import Contract, Op, Port, Repeat, Role, WorkField
+from pipelink_rules.contract.item import item_layout, tensor_columns
+from pipelink_rules.model.contract import RINGS, Contract, Op, Port, Repeat, Role, WorkField
 
 _STAGES = 4  # of every ring that may have so many
 _RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
 _COUNTER_WORDS = 8  # pipelink::Counters
 _BARRIERS = 0x40000000  # shared addresses of mbarriers: no generic access may touch them
+_TENSOR = 0x20000000  # addresses of tensor memory: no generic access may touch them
 _SIDE = 512  # bytes for the mbarriers of one side: more than any ring has stages
 _FIRST_ID, _ID_STEP = 33, 16  # of named barriers: no sum of an id and a small number is another's
 _EVERY = 64  # a counted field with no more values than this takes all of them
@@ -61,12 +62,17 @@ class Scenario:
 
 def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> Scenario:
     """The values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
-    rings = [port for port in contract.ports if port.role == role.name and port.space == "ring"]
+    rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
     rings.sort(key=lambda port: not _multiplied(role.body, port.name))  # descriptors hold 18 bits
     ranges, top = [], 1024
+    columns = _TENSOR
     for port in rings:
-        layout = item_layout(port)
         count = max(port.stages.minimum, min(wanted, port.stages.maximum))
+        if port.space == "tensor_memory":
+            ranges.append(SharedRange(port.name, True, columns, tensor_columns(port), count))
+            columns = ranges[-1].end
+            continue
+        layout = item_layout(port)
         top = -(-top // 1024) * 1024
         ranges.append(SharedRange(port.name, True, top, layout.stage_bytes, count))
         top = ranges[-1].end
@@ -93,7 +99,7 @@ def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> Scenar
 
 def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> Iterator[Table]:
     """The mbarriers of every ring of the role, in the order of its relocations."""
-    mine = [p for p in contract.ports if p.role == role.name and p.space == "ring"]
+    mine = [p for p in contract.ports if p.role == role.name and p.space in RINGS]
     for number, port in enumerate(mine):
         start = _BARRIERS + 2 * _SIDE * number
         yield Table(ranges[port.name], "full", start)
@@ -198,7 +204,7 @@ def _write_ports(state: State, scenario: Scenario) -> None:
     for number, port in enumerate(contract.ports):
         if port.role != scenario.role.name or (port.space == "registers" and port.in_place):
             continue
-        if port.space == "ring":
+        if port.space in RINGS:
             ring = next(item for item in scenario.ranges if item.name == port.name)
             start = scenario.starts[port.name] % (2 * ring.stages)
             _put(state, at >> 2, [start % ring.stages, start // ring.stages])

@@ -25,6 +25,10 @@ class Event:
             text = f"copy {self.source} -> {self.target}.{self.member}"
         elif self.verb == "store":
             text = f"store {self.target} -> {self.source}"
+        elif self.source and self.verb == "mma":
+            text = f"mma {self.target} -> {self.source}"
+        elif self.source and self.verb == "commit":
+            text = f"commit mma -> {self.target}"
         if self.verb == "await":
             return f"{text} {self.count} {self.member}".rstrip()
         if self.verb in ("signal", "until"):

@@ -19,11 +19,4 @@ CODES: tuple[Code, ...] = (
         "PTX ISA, tensor memory: sm_100a and its family; 128 lanes x 512 columns per SM",
         "check",
     ),
-    Code(
-        "PL0811",
-        "tensor-memory-not-generated",
-        "A megakernel with tensor memory is checked and placed, but not linked in this version.",
-        "PipeLink: the glue has no code for tensor memory yet",
-        "link",
-    ),
 )

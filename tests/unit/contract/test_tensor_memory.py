@@ -103,4 +103,4 @@ def test_columns_and_header() -> None:
     variant = bind(read(ACCUMULATE), {"TM": 128, "TN": 192, "TK": 64})
     assert tensor_columns(variant.contract.port("acc")) == 192
     header = emit_header(variant)
-    assert "pipelink::TensorRing acc;" in header and "pipelink::Cursor acc;" in header
+    assert "pipelink::Ring acc;" in header and "pipelink::Cursor acc;" in header
