@@ -15,6 +15,8 @@ GEMM: dict[str, int | str] = {"TM": 128, "TN": 128, "TK": 64}
 ARGUMENTS: dict[str, dict[str, int | str]] = {
     "gemm/tma_load_ab": GEMM,
     "gemm/wgmma_mainloop": {"TM": 128, "TN": 64, "TK": 64, "WG": 2},
+    "gemm/tcgen05_mainloop": GEMM,
+    "epilogue/tensor_store": GEMM,
     "epilogue/bias": GEMM,
     "epilogue/gelu": GEMM,
     "epilogue/gelu_tanh": GEMM,

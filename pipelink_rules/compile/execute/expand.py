@@ -65,8 +65,8 @@ class Expansion:
         tensor = {port.name for port in ports if port.space == "tensor_memory"}
         for op, stage, position in accesses:
             first, last = _window(op, promise.events, position)
-            if op.target in tensor:  # asynchronous: what awaits it comes after it
-                last = _awaited(promise.events, position, last)
+            if op.target in tensor:  # asynchronous: it stays between the awaits around it
+                first, last = _between_awaits(promise.events, position, first, last)
             promise.clauses.append(Clause(op, stage, first, last))
         return promise
 
@@ -141,11 +141,15 @@ def _copied(ring: Port, tensor: Port, member: str, environment: dict[str, int]) 
     return member_bytes(next(item for item in ring.members if item.name == member))
 
 
-def _awaited(events: list[Event], position: int, last: int) -> int:
-    for number in range(position, last):
-        if events[number].verb == "await" and events[number].target.startswith("tensor"):
-            return number
-    return last
+def _between_awaits(events: list[Event], position: int, first: int, last: int) -> tuple[int, int]:
+    awaits = [
+        number
+        for number, event in enumerate(events)
+        if event.verb == "await" and event.target.startswith("tensor")
+    ]
+    before = [number + 1 for number in awaits if number < position]
+    after = [number for number in awaits if number >= position]
+    return max([first, *before[-1:]]), min([last, *after[:1]])
 
 
 def _window(op: Op, events: list[Event], position: int) -> tuple[int, int]:

@@ -151,9 +151,9 @@ def test_a_step_is_a_trip_or_an_item() -> None:
     assert steady.step_of({}, {**row, "loops": True}) == 0
 
 
-@pytest.mark.parametrize("name", sorted(declared.megakernels()))
-def test_every_megakernel_has_an_estimate(name: str) -> None:
-    row = steady.estimate(declared.program_of(name), declared.placement_of(name))
+@pytest.mark.parametrize(("name", "arch"), declared.pairs())
+def test_every_megakernel_has_an_estimate(name: str, arch: str) -> None:
+    row = steady.estimate(declared.program_of(name, arch), declared.placement_of(name, arch))
     assert row["cycles"] > 0 and row["rings"] and row["bound"]
     assert set(row["sizes"]) in ({"M", "N", "K"}, {"R"})
 
