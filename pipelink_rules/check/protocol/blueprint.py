@@ -32,6 +32,7 @@ class Blueprint:
         # CTAs that are told apart: those of a cluster, where they reach into each other
         shared = any(channel.multicast for channel in program.channels)
         self.ctas = math.prod(program.cluster) if shared else 1
+        self.names_in: dict[int, dict[str, str]] = {}  # CTA -> names of its objects (ctas.py)
         self.channel_of: dict[str, Channel] = {}  # barrier or memory -> channel
         for channel in program.channels:
             for share in range(channel.shares):

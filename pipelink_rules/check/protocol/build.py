@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 
 from pipelink_rules.check.protocol.blueprint import Blueprint, ring_names
+from pipelink_rules.check.protocol.ctas import in_all_ctas
 from pipelink_rules.check.protocol.model import (
     SIGNAL,
     WAIT,
@@ -35,9 +35,8 @@ def compose(
     Every CTA of a cluster that shares data has processes, barriers and memories of its own.
     alone: one CTA that copies everything itself.  own_last: it releases to others first.
     """
-    ctas: list[int | None] = [None] if alone or blueprint.ctas == 1 else [*range(blueprint.ctas)]
-    parts = [(part, cta) for cta in ctas for part in blueprint.parts]
-    runs = [Run(blueprint, part, stages, cta, own_last) for part, cta in parts]
+    rank = None if alone or blueprint.ctas == 1 else 0
+    runs = [Run(blueprint, part, stages, rank, own_last) for part in blueprint.parts]
     processes = tuple(run.process(work) for run in runs)
     problems = [problem for run in runs for problem in run.problems]
     barriers: dict[str, Barrier] = {}
@@ -46,10 +45,10 @@ def compose(
     for channel in blueprint.program.channels:
         count = stages[channel.name]
         released = channel.empty_arrivals
-        if ctas == [None]:
+        if rank is None:
             released //= len(channel.reach(0))
-        for share, cta in product(range(channel.shares), ctas):
-            memory, full, empty = ring_names(channel, share, cta or 0)
+        for share in range(channel.shares):
+            memory, full, empty = ring_names(channel, share)
             items = _agreed(runs, memory, channel, problems)
             barriers[full] = Barrier(count, channel.full_arrivals, items)
             barriers[empty] = Barrier(count, released, items)
@@ -59,7 +58,8 @@ def compose(
             memories[name] = Memory(run.pieces[name], items)
         for name, threads in run.threads.items():
             named[name] = Named(threads, _turns(runs, name, problems))
-    return Composition(barriers, memories, named, processes), problems
+    first = Composition(barriers, memories, named, processes)
+    return first if rank is None else in_all_ctas(blueprint, first), problems
 
 
 def _agreed(runs: list[Run], memory: str, channel: Channel, problems: list[Problem]) -> int:
