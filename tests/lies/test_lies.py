@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
@@ -49,3 +50,35 @@ def test_what_nobody_can_follow_is_a_warning(
     for lie in (lie for lie in LIES if lie.code == "PL0932"):
         (found,) = audit_roles(modules[lie.component], lying(lie))
         assert (found.code, found.severity) == ("PL0932", "warning")
+
+
+def test_descriptors_of_tensor_memory_are_those_of_the_contract(
+    honest: dict[str, Variant], modules: dict[str, Module]
+) -> None:
+    """PTX ISA, tcgen05 instruction and shared memory descriptors, field by field."""
+    variant = honest["gemm/tcgen05_mainloop"]
+    values = dict(variant.arguments)
+    fields = (  # first bit, value
+        (4, 1),  # accumulators: f32
+        (7, 1),  # A: bf16
+        (10, 1),  # B: bf16
+        (15, 0),  # A is K-major
+        (16, 0),  # B is K-major
+        (17, int(values["TN"]) >> 3),
+        (24, int(values["TM"]) >> 4),
+    )
+    instruction = sum(value << bit for bit, value in fields)
+    shared = sum(
+        value << bit
+        for bit, value in (
+            (16, 1),  # leading offset: unused
+            (32, 1024 >> 4),  # between groups of eight rows
+            (46, 1),  # version of this architecture
+            (61, 2),  # swizzle of 128 bytes
+        )
+    )
+    function = modules["gemm/tcgen05_mainloop"].function(variant.symbol("mma"))
+    assert function is not None
+    numbers = {int(text) & (1 << 64) - 1 for text in re.findall(r"-?\b\d+\b", function.body)}
+    assert instruction in numbers
+    assert shared in numbers
