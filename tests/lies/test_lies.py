@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from corpus import ARGUMENTS, LIES, Lie
+from corpus import ARGUMENTS, HARMLESS, LIES, Lie
 
 from pipelink_rules.compile.execute.audit import audit_roles
 from pipelink_rules.compile.ptx import Module
@@ -41,6 +42,22 @@ def test_every_lie_is_caught(
     found = audit_roles(modules[lie.component], lying(lie), strict=True)
     assert [(item.code, item.severity) for item in found] == [(lie.code, "error")]
     assert found[0].expected and found[0].found and found[0].labels
+
+
+@pytest.mark.parametrize("other", HARMLESS, ids=lambda lie: lie.label)
+def test_what_is_no_lie_is_none(
+    other: Lie, lying: Callable[[Lie], Variant], modules: dict[str, Module]
+) -> None:
+    assert audit_roles(modules[other.component], lying(other), strict=True) == []
+
+
+def test_every_shipped_component_is_here(repository: Path) -> None:
+    folder = repository / "components"
+    names = {
+        str(path.relative_to(folder)).removesuffix(".contract.yaml")
+        for path in folder.rglob("*.contract.yaml")
+    }
+    assert names == {name for name in ARGUMENTS if not name.startswith("raw/")}
 
 
 def test_what_nobody_can_follow_is_a_warning(

@@ -27,10 +27,17 @@ class Begun:
     tried: set[tuple[int, int]] = field(default_factory=set)  # barrier, parity: failed once
     announced: dict[int, int] = field(default_factory=dict)  # barrier -> bytes without an arrival
     stores: list[Event] = field(default_factory=list)  # not committed
+    fresh: set[tuple[str, int]] = field(default_factory=set)  # waited for, nothing arrived since
 
     def copy(self) -> Begun:
         """For the other side of a branch."""
-        return Begun(dict(self.held), set(self.tried), dict(self.announced), list(self.stores))
+        return Begun(
+            dict(self.held),
+            set(self.tried),
+            dict(self.announced),
+            list(self.stores),
+            set(self.fresh),
+        )
 
 
 def raw_only(machine: Machine, port: str, opcode: str) -> None:

@@ -100,8 +100,7 @@ def compare_lanes(
     other = scenario_of(variant.contract, role, _OTHER_STAGES)
     again = _Runs(module, variant, role, other, runs.codes)
     warp = {lane: again.lane(lane, len(other.items)) for lane in lanes if lane[0] == lead[0]}
-    if len(lanes) == len(warp):
-        yield from _judge(other, _promises(other), warp, variant)
+    yield from _judge(other, _promises(other), warp, variant, whole=len(lanes) == len(warp))
 
 
 def _promises(scenario: Scenario) -> list[Promise]:
@@ -114,13 +113,16 @@ def _judge(
     promises: list[Promise],
     traces: dict[Lane, list[Trace]],
     variant: Variant,
+    *,
+    whole: bool = True,
 ) -> Iterator[LaneFound]:
+    """whole: the lanes are all of the role."""
     raw, turns = scenario.names.raw, Turns(variant.contract)
     for number, item in enumerate(scenario.items):
         seen = {lane: found[number] for lane, found in traces.items() if number < len(found)}
         if len(seen) < len(traces):
             return  # the other warps were not run so far
-        found = Judge(promises[number], variant.contract, raw).judge(seen)
+        found = Judge(promises[number], variant.contract, raw).judge(seen, whole=whole)
         if found is not None:
             (warp, lane), difference = found
             yield LaneFound(difference, item, warp, without_marks(seen[warp, lane]))
@@ -136,6 +138,7 @@ def _eager(
     runs: _Runs, scenario: Scenario, patient: list[Trace], lead: Lane
 ) -> Iterator[LaneFound]:
     """The same lane where no wait ever fails."""
+    runs.lane((lead[0], 0), len(patient), eager=True)  # what lane 0 shares with its warp
     eager = runs.lane(lead, len(patient), eager=True)
     for item, before, after in zip(scenario.items, patient, eager, strict=False):
         difference = eager_difference(before.events, after.events)

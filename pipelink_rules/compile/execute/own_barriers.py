@@ -65,7 +65,11 @@ def _wait(target: str, place: str, parity_text: str) -> OwnStep:
         ring = table.ring
         producer = table.side == "empty"
         item = stage + (odd ^ producer) * ring.stages
-        machine.begun.held[ring.name, stage] = item
+        place, begun = (ring.name, stage), machine.begun
+        if begun.held.get(place) == item and place in begun.fresh:
+            return  # to look again is no second wait
+        begun.held[place] = item
+        begun.fresh.add(place)
         machine.state.emit(Event("acquire" if producer else "wait", ring.name, item))
 
     return step
@@ -83,6 +87,7 @@ def _arrive(statement: Statement, place: str, last: Callable[[Registers], Value]
         if expects:
             announced, number = (announced or 0) + number, 1
         item = machine.begun.held.get((table.ring.name, stage), stage)
+        machine.begun.fresh.discard((table.ring.name, stage))
         if table.side == "empty":
             verb = "release"
         else:

@@ -55,8 +55,10 @@ class Judge:
     contract: Contract
     raw: frozenset[str]
 
-    def judge(self, traces: Mapping[Lane, Trace]) -> tuple[Lane, Difference] | None:
-        """The first difference, and whose it is."""
+    def judge(
+        self, traces: Mapping[Lane, Trace], *, whole: bool = True
+    ) -> tuple[Lane, Difference] | None:
+        """The first difference, and whose it is.  whole: the lanes are all of the role."""
         lead = max(traces, key=lambda lane: len(traces[lane].events))
         parts = {lane: self._part(trace) for lane, trace in traces.items()}
         strict = first_event(self.promise, without_marks(traces[lead]))
@@ -67,7 +69,7 @@ class Judge:
             wrong = parts[broken].wrong
             assert wrong is not None
             return broken, replace(wrong, message=f"{wrong.message} in lane {broken[1]}")
-        lacking = next(self._lacking(parts), None)
+        lacking = next(self._lacking(parts), None) if whole else None
         if lacking is not None:
             missing = lacking.code == "PL0934"
             return lead, strict if strict is not None and missing else lacking
