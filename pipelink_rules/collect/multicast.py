@@ -74,6 +74,14 @@ class Sharing:
         if len(copies) != 1:
             return f"{len(copies) or 'no'} copies write it, not one"
         tensor = contract.port(copies[0].source)
+        uses = [
+            op
+            for role in contract.roles
+            for op in _operations(role.body)
+            if op.source == tensor.name
+        ]
+        if len(uses) != 1:  # its tensor map is one of slices
+            return f"`{tensor.name}` is copied in {len(uses)} places, not one"
         tile = tensor.tile
         if tile is None:
             return f"`{tensor.name}` is not reached through a tensor map"

@@ -72,6 +72,28 @@ def test_a_right_cluster_has_no_finding(shape: tuple[int, int, int]) -> None:
     assert check(program(shape), TARGETS["sm_90a"]) == ()
 
 
+GEMMS = [
+    name
+    for name, declaration in megakernels().items()
+    if declaration["instances"].get("tiles", ("",))[0].endswith(":persistent_tiles")
+    and "sm_90a" in declaration["archs"]
+]
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 1), (2, 2, 1)])
+@pytest.mark.parametrize("name", GEMMS)
+def test_every_gemm_becomes_one_of_clusters_by_its_declaration(
+    name: str, shape: tuple[int, int, int]
+) -> None:
+    declaration = megakernels()[name]
+    tiles = ("//components/schedule:cluster_tiles", {})
+    instances = {**declaration["instances"], "tiles": tiles}
+    spec = make_spec(**{**declaration, "instances": instances, "cluster": shape})
+    made = collect(spec, bind_instances(spec, contracts(), {}), "sm_90a")
+    assert check(made, TARGETS["sm_90a"]) == ()
+    assert all(c.multicast for c in made.channels if c.kind == "ring")
+
+
 def test_every_cta_has_its_own_roles_barriers_and_memories() -> None:
     found = composition((2, 2, 1))
     alone = composition((1, 1, 1))

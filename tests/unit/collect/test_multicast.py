@@ -15,7 +15,7 @@ from pipelink_rules.collect.multicast import Sharing
 from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.contract import Contract, Op, Repeat
 from pipelink_rules.model.program import Multicast, Program
 
 Build = Callable[..., Program]
@@ -129,6 +129,25 @@ def test_a_tile_that_does_not_say_along_is_copied_by_everybody(
     silent = {LOAD: without_along(components[LOAD], "B")}
     assert groups(build((2, 1, 1), silent)) == {}
     assert groups(build((2, 2, 1), silent)) == {"A": (2, 2, 64)}
+
+
+def test_a_tensor_that_is_copied_to_two_places_is_copied_whole(
+    components: dict[str, Contract],
+) -> None:
+    """Both copies use one tensor map, whose box would be a slice for one of them."""
+    load = bind(components[LOAD], {"TM": 128, "TN": 128, "TK": 64}).contract
+    (role,) = load.roles
+    (loop,) = role.body
+    assert isinstance(loop, Repeat)
+    body = tuple(
+        replace(op, source="A") if isinstance(op, Op) and op.source == "B" else op
+        for op in loop.body
+    )
+    twice = replace(load, roles=(replace(role, body=(replace(loop, body=body),)),))
+    tiles = components["//components/schedule:cluster_tiles"]
+    shared = Sharing((1, 2, 1), {"load": twice, "tiles": tiles}, "tiles").of(("load", "ab"), [])
+    assert shared.members == ()
+    assert "`A` is copied in 2 places" in shared.reasons[0]
 
 
 def test_what_is_demanded_and_cannot_be_is_refused_with_the_reasons(
