@@ -64,7 +64,7 @@ def read_index(
     wanted = counter or (port is not None and port.scratch)
     if indexed.name and (indexed.name != name or (port is not None and not wanted)):
         findings.add(
-            "PL0014",
+            "PL0015",
             f"`{indexed.name}` takes no index",
             node.span,
             *((Label(port.span, "declared here"),) if port is not None and port.span else ()),
@@ -75,7 +75,7 @@ def read_index(
     most = 1 if counter else 2
     if wanted and not 1 <= len(indexed.parts) <= most:
         findings.add(
-            "PL0014",
+            "PL0015",
             f"`{op.verb} {name}` does not say which " + ("counter" if counter else "piece"),
             node.span,
             expected=f"{name}[FIELD]" + ("" if counter else f" or {name}[FIELD, PIECE]"),

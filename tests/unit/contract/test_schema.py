@@ -154,19 +154,22 @@ def test_schema_and_loader_refuse_the_same_structures(data: Any) -> None:
             parse_contract(text, "s.contract.yaml")
 
 
+WORDS = ("x", "y", "->", "x.t", "lag", "1", "full", "mma", "store", "-1", "global")
+WORDS += ("x[rows]", "[rows]", "y[rows, 1].tile", "x[", "[]")
+
+
 @settings(max_examples=200)
 @given(
     st.lists(
-        st.sampled_from(
-            [*ops.VERBS, "x", "y", "->", "x.t", "lag", "1", "full", "mma", "store", "-1"]
-        ),
+        st.sampled_from([*ops.VERBS, *WORDS]),
         min_size=1,
         max_size=5,
     ).map(" ".join)
 )
 def test_schema_and_loader_agree_on_the_form_of_operations(text: str) -> None:
     try:
-        parse_contract(SAMPLE.replace("- wait x", f"- {text}"), "s.contract.yaml")
+        quoted = json.dumps(text)
+        parse_contract(SAMPLE.replace("- wait x", f"- {quoted}"), "s.contract.yaml")
         codes = set()
     except PipelinkError as problem:
         codes = {item.code for item in problem.diagnostics}
