@@ -18,7 +18,14 @@ from pipelink_rules.model.contract import Op, Port
 from pipelink_rules.model.source import Expr, Span
 
 PER_ITEM = ("param", "field")
-_INDEX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?\[([^\[\]]*)\]")
+_INDEX = r"([A-Za-z_][A-Za-z0-9_]*) ?\[([^\[\]]*)\]"
+_AFTER_VERB = re.compile(rf"(\w+ ){_INDEX}()")
+_PLACES = {  # elsewhere than behind the verb, or with more behind it
+    "copy": re.compile(rf"(copy ){_INDEX}( ?->.*)"),
+    "store": re.compile(rf"(store [^\[\]]*-> ?){_INDEX}()"),
+    "until": re.compile(rf"(until ){_INDEX}( .*)"),
+}
+_WITHOUT = ("await", "fence", "release")
 
 
 @dataclass(frozen=True)
@@ -32,11 +39,12 @@ class Indexed:
 
 def split_index(text: str) -> Indexed:
     """`read sums[tile, 0]` -> `read sums`, sums, (tile, 0); the text itself where it has none."""
-    found = _INDEX.search(text)
-    if found is None:
+    verb = text.split(" ", 1)[0]
+    found = _PLACES.get(verb, _AFTER_VERB).fullmatch(text)
+    if found is None or verb in _WITHOUT:
         return Indexed(text)
-    parts = tuple(part.strip() for part in _at_top(found[2]))
-    return Indexed(f"{text[: found.start()]}{found[1]}{text[found.end() :]}", found[1], parts)
+    before, name, index, after = found.groups()
+    return Indexed(f"{before}{name}{after}", name, tuple(part.strip() for part in _at_top(index)))
 
 
 def _at_top(text: str) -> list[str]:
@@ -52,7 +60,12 @@ def _at_top(text: str) -> list[str]:
 
 
 def read_index(
-    findings: Findings, node: Scalar, op: Op, indexed: Indexed, ports: Mapping[str, Port]
+    findings: Findings,
+    node: Scalar,
+    op: Op,
+    indexed: Indexed,
+    ports: Mapping[str, Port],
+    declared: bool = True,
 ) -> Op:
     """The operation with its index and threshold, their names judged."""
     if op.threshold is not None:
@@ -62,7 +75,7 @@ def read_index(
     port = ports.get(name)
     counter = port is not None and port.space == "counter"
     wanted = counter or (port is not None and port.scratch)
-    if indexed.name and (indexed.name != name or (port is not None and not wanted)):
+    if indexed.name and not wanted and declared:
         findings.add(
             "PL0015",
             f"`{indexed.name}` takes no index",

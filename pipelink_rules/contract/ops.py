@@ -150,7 +150,8 @@ def _operation(findings: Findings, node: Scalar, reach: Reach, key: str) -> Op |
             found=text[:60],
         )
         return None
-    op = read_index(findings, node, replace(op, span=node.span), indexed, reach.ports)
+    known = bool(reach.kind(indexed.name))
+    op = read_index(findings, node, replace(op, span=node.span), indexed, reach.ports, known)
     if max(op.count, op.lag) > LARGEST_COUNT:
         findings.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
     if key != "body" and (verb not in OUTSIDE or op.target == "mma"):
