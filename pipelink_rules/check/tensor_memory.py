@@ -101,7 +101,40 @@ def _tensor_ops(resolved: Resolved, verbs: tuple[str, ...]) -> Iterator[tuple[st
                     break
 
 
+def commits_stay_here(resolved: Resolved) -> Iterator[Diagnostic]:
+    """PL0811: a stage that CTAs of a cluster fill for each other is given back to all of them."""
+    for channel in resolved.program.channels:
+        if not channel.multicast:
+            continue
+        for end in channel.consumers:
+            role = resolved.role_of(end)
+            commits = [
+                op
+                for op in operations(role.body)
+                if op.verb == "commit" and op.source and op.target == end[1]
+            ]
+            if not commits:
+                continue
+            connection = resolved.connection(channel, end)
+            members = ", ".join(f"`{item.member}`" for item in channel.multicast)
+            yield Diagnostic(
+                "PL0811",
+                f"`{connection.name}` is filled by several CTAs, but `{commits[0].verb} mma -> "
+                f"{end[1]}` of `{end[0]}.{role.name}` arrives in its own CTA only",
+                labels(
+                    (commits[0].span, "arrives here only"),
+                    (connection.span, f"the CTAs of the cluster load {members} for each other"),
+                ),
+                expected="stages that this CTA alone fills",
+                found=f"a multicast of {members}",
+                at_run_time="the other CTAs wait for ever for a stage to become empty",
+                helps=(f'ask for a ring of its own: transfers={{"{".".join(end)}": "ring"}}',),
+                subject=connection.name,
+            )
+
+
 RULES = (
+    Rule(("PL0811",), commits_stay_here),
     Rule(("PL0810",), there_is_some),
     Rule(("PL0702",), lanes_are_reached),
     Rule(("PL0707",), one_thread_issues),

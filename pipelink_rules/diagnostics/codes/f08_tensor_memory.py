@@ -19,4 +19,11 @@ CODES: tuple[Code, ...] = (
         "PTX ISA, tensor memory: sm_100a and its family; 128 lanes x 512 columns per SM",
         "check",
     ),
+    Code(
+        "PL0811",
+        "commit-across-ctas",
+        "A stage that several CTAs fill has to be given back to all of them.",
+        "device ABI: pl_mma_commit_empty arrives at the barrier of its own CTA",
+        "check",
+    ),
 )
