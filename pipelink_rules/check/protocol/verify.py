@@ -46,7 +46,10 @@ def find_problems(blueprint: Blueprint, stages: Mapping[str, int] | None = None)
             composition, problems = compose(blueprint, choice, work, own_last=last)
             problems = problems or list(examine(composition))
             if (not number and len(work) != 1) or not fields:
-                problems += _whole_runs(composition, problems)
+                run = composition
+                if blueprint.ctas > 1:  # before and after its items a CTA is alone with itself
+                    run, _ = compose(blueprint, choice, work, alone=True)
+                problems += _whole_runs(run, problems)
             for problem in problems:
                 found.setdefault(_key(problem), Found(problem, composition, choice, work))
     return list(found.values())
