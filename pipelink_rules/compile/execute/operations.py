@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelink_rules.compile.execute.decode import Value
-from pipelink_rules.compile.execute.state import REGION, SharedRange, State, UnauditedError
+from pipelink_rules.compile.execute.state import (
+    REGION,
+    BrokenRuleError,
+    SharedRange,
+    State,
+    UnauditedError,
+)
 from pipelink_rules.compile.execute.trace import Access, Copied, Event
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item import item_layout, member_bytes
@@ -32,6 +38,7 @@ class Names:
     tensors: Mapping[int, str]  # region number -> global port
     tables: tuple[Table, ...] = ()
     raw: frozenset[str] = frozenset()  # ports of the role that the component serves itself
+    stored: tuple[str, ...] = ()  # what the role's bulk stores read and write
 
 
 Operation = Callable[[State, Names, Sequence[Value]], None]
@@ -78,15 +85,33 @@ def _ring(state: State, names: Names, at: Value) -> SharedRange:
 
 def _simple(verb: str) -> Operation:
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
-        ring = _ring(state, names, arguments[0])
+        ring = _runtimes(names, _ring(state, names, arguments[0]))
         state.emit(Event(verb, ring.name, item_of(state, ring, arguments[1])))
 
     return operation
 
 
 def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    ring = _ring(state, names, arguments[0])
+    ring = _runtimes(names, _ring(state, names, arguments[0]))
     state.emit(Event("expect", ring.name, item_of(state, ring, arguments[1]), known(arguments[2])))
+
+
+def _runtimes(names: Names, ring: SharedRange) -> SharedRange:
+    """PL0935 where the contract says that the component serves the ring itself."""
+    _not_raw(names, ring.name)
+    return ring
+
+
+def _not_raw(names: Names, port: str) -> None:
+    if port in names.raw:
+        raise BrokenRuleError(
+            "PL0935",
+            f"calls the runtime for `{port}`, which its contract calls raw",
+            port,
+            f"instructions of its own on `{port}`, or no `raw: true`",
+            "an operation of the runtime",
+            ("take `raw: true` out, or serve the port by instructions of its own alone",),
+        )
 
 
 def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
@@ -99,7 +124,7 @@ def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
 
 def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
     ring, item = _ring(state, names, arguments[0]), item_of(state, *_pair(state, names, arguments))
-    port = names.contract.port(ring.name)
+    port = names.contract.port(_runtimes(names, ring).name)
     source = tensor_of(names, arguments[3])
     bulk = len(arguments) == 5
     size = known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
@@ -128,21 +153,35 @@ def box_bytes(port: Port) -> int:
 
 
 def _store_tile(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    _store(state, tensor_of(names, arguments[0]), arguments[1], None)
+    _store(state, names, arguments, None)
 
 
 def _store_bulk(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    _store(state, tensor_of(names, arguments[0]), arguments[1], known(arguments[2]))
+    _store(state, names, arguments, known(arguments[2]))
 
 
-def _store(state: State, tensor: str, address: Value, size: int | None) -> None:
+def _store(state: State, names: Names, arguments: Sequence[Value], size: int | None) -> None:
+    tensor, address = tensor_of(names, arguments[0]), arguments[1]
     place = state.locate(address)
     if place is None:
         raise UnauditedError("a bulk store from shared memory that no port or buffer holds")
     held, stage = place
+    for port in (held.name, tensor):
+        _not_raw(names, port)
     end = held.start + held.stage_bytes * (stage + 1 if held.ring else 1)
     beyond = size if size is not None and address is not None and address + size > end else None
     state.emit(Event("store", held.name, stage if held.ring else None, beyond, tensor))
+
+
+def _store_await(member: str) -> Operation:
+    """Groups are counted by the thread that committed them: the runtime's lane has its own only."""
+
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        for port in names.stored:
+            _not_raw(names, port)
+        state.emit(Event("await", "store", count=known(arguments[0]), member=member))
+
+    return operation
 
 
 def tensor_of(names: Names, address: Value) -> str:
@@ -236,12 +275,8 @@ _OPERATIONS: dict[str, Operation] = {
     "pl_ring_copy_bulk": _copy,
     "pl_store_tile": _store_tile,
     "pl_store_bulk": _store_bulk,
-    "pl_store_wait": lambda state, names, arguments: state.emit(
-        Event("await", "store", count=known(arguments[0]))
-    ),
-    "pl_store_complete": lambda state, names, arguments: state.emit(
-        Event("await", "store", count=known(arguments[0]), member="full")
-    ),
+    "pl_store_wait": _store_await(""),
+    "pl_store_complete": _store_await("full"),
     "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
     "pl_fence_global": lambda state, names, arguments: state.emit(Event("fence", "global")),
     "pl_tensor_mma": _tensor_mma,

@@ -89,6 +89,7 @@ def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> Scenar
         dict(_regions(contract, role.name)),
         tuple(_tables(contract, role, {item.name: item for item in ranges})),
         frozenset(port.name for port in contract.ports if port.role == role.name and port.raw),
+        tuple(_stored(role.body)),
     )
     symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
     stages = max((item.stages for item in ranges if item.ring), default=1)
@@ -108,6 +109,15 @@ def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> I
 
 def _symbol(minimum: int, multiple: int) -> int:
     return max(-(-_SYMBOL // multiple) * multiple, minimum)
+
+
+def _stored(body: tuple[Op | Repeat, ...]) -> Iterator[str]:
+    """What bulk stores read and write."""
+    for item in body:
+        if isinstance(item, Repeat):
+            yield from _stored(item.body)
+        elif item.verb == "store":
+            yield from (item.target, item.source)
 
 
 def _multiplied(body: tuple[Op | Repeat, ...], port: str) -> bool:
