@@ -28,7 +28,7 @@ MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
     stored,
     cluster,
 )
-SEEDS = 2_250  # of the full comparison
+SEEDS = 2_000  # of the full comparison
 STATES = 60_000
 REGISTERS = {"loading"}  # the executor has no registers: what loads fill is judged by the graph
 

@@ -146,6 +146,13 @@ def test_a_forced_link_says_so() -> None:
     assert "PL0921" in words(section) and "known and small" in words(section)
 
 
+def test_a_forced_link_shows_the_run_into_its_fault() -> None:
+    lines = ("1 load.load: acquire ab: item 0, stage 0", "2 mma.mma: wait ab waits for ever")
+    audit = dataclasses.replace(AUDIT, forced=(Forced("PL0401", "m", "because", lines),))
+    root = parsed(render_page(PROGRAM, PLACEMENT, audit))
+    assert "\n".join(lines) in [found.text for found in root.iter("pre")]
+
+
 def test_other_targets_and_sizes() -> None:
     small = dataclasses.replace(PROGRAM, target="sm_120a", occupancy=2)
     placed: Placement = dataclasses.replace(PLACEMENT, setmaxnreg=False, occupancy=2)
