@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pipelink_rules.check.protocol.model import (
     AWAIT,
     MMA,
+    SOME,
     STORE,
     TENSOR_LOAD,
     TENSOR_STORE,
@@ -83,8 +84,8 @@ def in_flight(
                 pending[action.target] = min(pending[action.target], action.amount)
             elif action.kind == TOUCH and pending[MMA] > action.amount:
                 touched.setdefault(place, (MMA, pending[MMA]))
-            elif pending[TENSOR_LOAD] and (
-                action.kind == TOUCH or (action.kind == WRITE and not loaded[1])
-            ):
+            elif pending[TENSOR_LOAD] and action.kind in (TOUCH, WRITE):
+                if loaded[1] and (action.kind == WRITE or action.amount == SOME):
+                    continue
                 touched.setdefault(place, (TENSOR_LOAD, pending[TENSOR_LOAD]))
     return [(place, *what) for place, what in sorted(touched.items())], pending

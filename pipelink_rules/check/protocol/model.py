@@ -49,6 +49,7 @@ SIGNAL = "signal"  # `amount` threads arrive at generation `item`
 MEET = "meet"  # wait for it
 # target is a register port
 TOUCH = "touch"  # its accumulators are used while at most `amount` wgmma groups may be pending
+SOME = 1 << 30  # `amount` of a touch of registers that need not be those of pending groups
 
 WRITES = (COPY, WRITE, ACCUMULATE, TENSOR_STORE)
 READS = (READ, MMA, STORE, TENSOR_MMA, TENSOR_LOAD)

@@ -20,6 +20,7 @@ from pipelink_rules.check.protocol.model import (
     MEET,
     READ,
     SIGNAL,
+    SOME,
     STORE,
     TOUCH,
     WAIT,
@@ -31,7 +32,7 @@ from pipelink_rules.check.protocol.model import (
 from pipelink_rules.check.protocol.ring_ends import RingEnds, Work
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.model.contract import Op, Port, Repeat, Role
-from pipelink_rules.model.program import HANDOVER
+from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY
 
 MOST_ACTIONS = 20_000  # of one process and period
 WARP = 32  # threads
@@ -173,6 +174,13 @@ class Run(RingEnds):
         if port.space == "registers":
             allowed = port.pending if op.verb == "write" else 0
             self._add(TOUCH, port.name, amount=allowed, origin=origin)
+        elif port.space == "global" and op.verb == "write" and self._loads(instance, origin.role):
+            self._add(TOUCH, port.name, amount=SOME, origin=origin)
+
+    def _loads(self, instance: str, role: str) -> bool:
+        """Whether a role loads from tensor memory: what it writes may not be there yet."""
+        ports = self.blueprint.contracts[instance].ports
+        return any(port.role == role and port.space == TENSOR_MEMORY for port in ports)
 
     def _named(self, instance: str, op: Op, origin: Origin) -> None:
         name = in_cta(f"{instance}.{op.target}", self.cta)

@@ -23,9 +23,12 @@ from pipelink_rules.check.protocol.model import (
     MEET,
     MMA,
     SIGNAL,
+    SOME,
     STORE,
+    TENSOR_LOAD,
     TOUCH,
     WAIT,
+    WRITE,
     Action,
     Composition,
     Named,
@@ -167,6 +170,29 @@ def test_accumulators_are_used_after_their_groups(depth: int, allowed: int, late
     period = [act(MMA, "m"), act(AWAIT, "mma", 0, depth), act(TOUCH, "acc", 0, allowed)]
     touched, left = in_flight(period)
     assert bool(touched) is late and left[MMA] == depth and sum(left.values()) == depth
+
+
+LOAD, LOADED = act(TENSOR_LOAD, "acc"), act(AWAIT, TENSOR_LOAD, 0, 0)
+OUT, USE = act(TOUCH, "C", 0, SOME), act(TOUCH, "acc", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("period", "late"),
+    [
+        ([LOAD, OUT, LOADED], [1]),
+        ([LOAD, LOADED, OUT], []),
+        (
+            [LOAD, LOADED, LOAD, OUT, LOADED, OUT],
+            [],
+        ),  # the second is loaded as the first is written
+        ([LOAD, LOADED, LOAD, USE, LOADED], [3]),  # all of them are handed over
+        ([LOAD, act(WRITE, "b"), LOADED], [1]),
+        ([act(MMA, "m"), OUT, act(AWAIT, "mma", 0, 0)], []),  # not of the wgmma that may be pending
+    ],
+)
+def test_what_is_written_was_loaded(period: list[Action], late: list[int]) -> None:
+    touched, _ = in_flight(period)
+    assert [place for place, _, _ in touched] == late
 
 
 def test_a_copy_ends_where_its_barrier_is_waited_for() -> None:
