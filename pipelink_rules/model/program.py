@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import Variant
 
+CLUSTER_MOST = 16  # CTAs of a cluster on any GPU
 CLUSTER_BUILD = "_cluster"  # ends the names of runtimes for kernels whose CTAs form clusters
 RUNTIMES = ("release", "watchdog", "trace", "jitter", "record")  # builds of the device runtime
 
@@ -117,6 +119,12 @@ class Multicast:
     rows: int
     bytes: int
 
+    def __post_init__(self) -> None:
+        if not (1 < self.size <= CLUSTER_MOST and 1 <= self.stride <= CLUSTER_MOST):
+            raise ValueError(f"a group of {self.size} CTAs, {self.stride} apart")
+        if self.rows < 1 or self.bytes % self.rows:
+            raise ValueError(f"{self.rows} rows of {self.bytes} bytes")
+
     def group(self, rank: int) -> tuple[int, ...]:
         """The ranks of the CTAs that get what the CTA of this rank copies."""
         return tuple(sorted(self.onwards(rank)))
@@ -194,6 +202,11 @@ class Program:
     cluster: tuple[int, int, int]
     runtime: str
     spec: MegakernelSpec
+
+    def __post_init__(self) -> None:
+        size = math.prod(self.cluster)
+        if min(self.cluster) < 1 or size > CLUSTER_MOST:
+            raise ValueError(f"a cluster of {size} CTAs")
 
     def instance(self, name: str) -> Instance:
         """The instance of that name; KeyError where there is none."""
