@@ -28,7 +28,7 @@ def mbarrier(statement: Statement) -> OwnStep | None:
     kind = statement.opcode.split(".")[1]
     arguments = statement.arguments()
     if kind in ("try_wait", "test_wait") and ".parity" in statement.opcode:
-        return _wait(registers_of(arguments[0])[0], arguments[1], arguments[2])
+        return _wait(statement, registers_of(arguments[0])[0], arguments[1], arguments[2])
     if kind == "arrive" and ".noComplete" not in statement.opcode:
         rest = arguments if arguments[0].startswith("[") else arguments[1:]
         last = operand(rest[1]) if len(rest) > 1 else None
@@ -46,7 +46,7 @@ def mbarrier(statement: Statement) -> OwnStep | None:
     return None
 
 
-def _wait(target: str, place: str, parity_text: str) -> OwnStep:
+def _wait(statement: Statement, target: str, place: str, parity_text: str) -> OwnStep:
     where, parity = address_of(place), operand(parity_text)
 
     def step(machine: Machine, regs: Registers) -> None:
@@ -54,7 +54,8 @@ def _wait(target: str, place: str, parity_text: str) -> OwnStep:
         if odd is None:
             raise UnauditedError("a wait for a parity that depends on data")
         odd &= 1
-        table, stage = place_of(machine, address, None)
+        table, stage = place_of(machine, address, statement)
+        _ordered(statement, table, ".acquire")
         key = table.start + 8 * stage, odd
         if not machine.eager and key not in machine.begun.tried:
             machine.begun.tried.add(key)
@@ -92,15 +93,30 @@ def _arrive(statement: Statement, place: str, last: Callable[[Registers], Value]
             verb = "release"
         else:
             verb = "commit" if announced is None else "expect"
+        if verb != "expect":  # which orders nothing but the copies that it announces
+            _ordered(statement, table, ".release")
         count = announced if verb == "expect" else None
         machine.state.trace.arrive(Event(verb, table.ring.name, item, count), number)
 
     return step
 
 
-def place_of(machine: Machine, address: Value, statement: Statement | None) -> tuple[Table, int]:
+def _ordered(statement: Statement, table: Table, needed: str) -> None:
+    """PL0934 for a relaxed wait or arrival: what comes before and after it has no order."""
+    if ".relaxed" in statement.opcode:
+        raise BrokenRuleError(
+            "PL0934",
+            f"uses `{table.ring.name}`.{table.side} without order",
+            table.ring.name,
+            f"{needed}, which is the default",
+            f"`{statement.opcode}`",
+            ("leave `.relaxed` out: accesses of the item are ordered by its barriers",),
+        )
+
+
+def place_of(machine: Machine, address: Value, statement: Statement) -> tuple[Table, int]:
     """The ring, side and stage of an mbarrier."""
-    opcode = statement.opcode if statement else "mbarrier.try_wait"
+    opcode = statement.opcode
     if address is None:
         raw_only(machine, "", opcode)
         raise UnauditedError("an mbarrier whose address depends on data")

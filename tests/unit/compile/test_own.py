@@ -92,6 +92,10 @@ def test_an_arrival_is_for_the_item_waited_for() -> None:
             "mbarrier.expect_tx.relaxed.cta.b64 [0x4000], 48; mbarrier.arrive.b64 _, [0x4008];",
             ["commit ab (item 1)", "mbarrier.expect_tx without an arrival"],
         ),
+        (
+            "mbarrier.arrive.expect_tx.relaxed.cta.b64 _, [0x4000], 64;",
+            ["expect ab (item 0, 64 bytes)"],
+        ),
         ("fence.proxy.async;", ["fence async"]),
         ("fence.proxy.async.shared::cta;", ["fence async"]),
         ("fence.proxy.async.global;", []),
@@ -128,6 +132,8 @@ def test_arrivals_in_a_row_are_counted() -> None:
         ("mbarrier.arrive.b64 _, [0x4010];", "PL0915"),  # one past the last
         ("mbarrier.arrive.b64 _, [0x4004];", "PL0915"),
         ("mapa.shared::cluster.u32 %r1, 0x5000, 0;", "PL0914"),  # 0 is not always this CTA
+        ("mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [0x4000], 0;", "PL0934"),
+        ("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [0x5000];", "PL0934"),
         ("bar.sync 41, 64;", "PL0915"),  # 33 + 8
         ("bar.sync 33, 32;", "PL0915"),
         ("bar.sync 33;", "PL0915"),
