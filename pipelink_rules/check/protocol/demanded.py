@@ -107,26 +107,27 @@ class Lead:
 
 def meetings(execution: Execution, first: Origin, second: Origin) -> Iterator[tuple[Steps, Fault]]:
     """Runs in which two accesses of a stage meet in the wrong way, for the first of their pairs."""
-    pairs = sorted(
-        (execution.at(y).item, execution.at(x).item, x, y)
-        for x in _places(execution, first)
-        for y in _places(execution, second)
-        if _ordered(execution, x, y)
-    )
-    for _, _, x, y in pairs[:MOST_PAIRS]:
+    at: dict[tuple[str, int], list[Place]] = defaultdict(list)  # memory, item
+    for y in _places(execution, second):
+        at[execution.at(y).target, execution.at(y).item].append(y)
+    pairs = []
+    for x in _places(execution, first):
+        _, target, item, *_ = execution.at(x)
+        stages = execution.run.memories[target].stages
+        for y in (*at[target, item], *at[target, item + stages]):
+            if _ordered(execution, x, y):
+                pairs.append((execution.at(y).item, item, x, y))
+    for _, _, x, y in sorted(pairs)[:MOST_PAIRS]:
         for lead, fault in _meet(execution, x, y):
             yield tuple(lead.steps), fault
 
 
 def _ordered(execution: Execution, x: Place, y: Place) -> bool:
     """Whether one must come after the other: data and their readers, a stage and its next use."""
-    if x == y or execution.slot(x) != execution.slot(y):
-        return False
     first, second = execution.at(x), execution.at(y)
     if first.item == second.item:
         return first.kind in WRITES and second.kind not in WRITES
-    stages = execution.run.memories[first.target].stages
-    return second.kind in WRITES and second.item - first.item == stages
+    return second.kind in WRITES
 
 
 def _places(execution: Execution, origin: Origin) -> list[Place]:

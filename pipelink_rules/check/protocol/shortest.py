@@ -37,6 +37,7 @@ from pipelink_rules.check.protocol.model import (
 )
 from pipelink_rules.check.protocol.problem import Problem
 
+MOST_ACTIONS = 4_000  # of a run
 MOST_TRIES = 8_000  # of a process in a state
 _WAITS = (WAIT, MEET)
 _FOLLOW = (READ, MMA, STORE, AWAIT, TOUCH)
@@ -77,10 +78,13 @@ def shortest(
 
     straight=False: by the search alone.
     """
+    periods = _periods(composition)
+    if periods * sum(len(process.period) for process in composition.processes) > MOST_ACTIONS:
+        return None, limit
     if problem.kind in HANGS:
         waits = _waits(composition, problem)
-        for periods in (1, 2, 3):
-            search = _Search(unroll(composition, periods), limit, waits=waits)
+        for count in (1, 2, 3):
+            search = _Search(unroll(composition, count), limit, waits=waits)
             found = (search.end() if straight else None) or search.schedule()
             limit = search.left
             if found:
@@ -90,7 +94,7 @@ def shortest(
     clauses = [action.origin for action in (problem.first, problem.second) if action]
     if kind is None or (kind in (ORDER, PROXY, ROUND) and len(clauses) < 2):
         return None, limit
-    search = _Search(unroll(composition, _periods(composition)), limit)
+    search = _Search(unroll(composition, periods), limit)
     search.wanted = lambda fault: fault.kind == kind and search.between(fault, clauses)
     met = search.meeting(clauses) if straight and kind in (ORDER, PROXY) else None
     return met or search.schedule(), search.left

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from compositions import chain
+from compositions import chain, gemm
 from compositions_found import FOUND
 from compositions_mixed import edited, mixed
 from programs import findings
@@ -17,7 +17,7 @@ from unit.check.tensor_compositions import stored, tensor
 from pipelink_rules.check.protocol.examine import examine
 from pipelink_rules.check.protocol.model import Composition
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.protocol.shortest import FAULTS, HANGS, Schedule, shortest
+from pipelink_rules.check.protocol.shortest import FAULTS, HANGS, MOST_TRIES, Schedule, shortest
 from pipelink_rules.check.protocol.words_schedule import MOST_LINES, lines
 
 FAILURES = {"order": RACE, "proxy": PROXY, "phase": ALIAS, "round": ALIAS}
@@ -77,6 +77,12 @@ def test_a_search_that_takes_too_long_shows_nothing() -> None:
     assert schedule and left > 0
     assert shortest(composition, problem, 8_000 - left)[0] == schedule
     assert shortest(composition, problem, 8_000 - left - 1)[0] is None
+
+
+def test_very_long_work_items_show_nothing() -> None:
+    composition = gemm(2, trip=500, lag=0)
+    problem = next(item for item in examine(composition) if item.kind == "in flight")
+    assert shortest(composition, problem) == (None, MOST_TRIES)
 
 
 @pytest.mark.parametrize("make", [chain, mixed, edited])
