@@ -19,7 +19,13 @@ from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
 from pipelink_rules.report.manifest import manifest_of
 
-MEGAKERNELS = ("gemm_bias_gelu", "gemm_multicast", "gemm_bias_gelu_epilogue_warps", "rms_norm")
+MEGAKERNELS = (
+    "gemm_bias_gelu",
+    "gemm_multicast",
+    "gemm_bias_gelu_epilogue_warps",
+    "gemm_split_k",
+    "rms_norm",
+)
 ENTRY = "gemm_bias_gelu"
 
 PTX = b"""

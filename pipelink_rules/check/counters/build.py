@@ -24,6 +24,7 @@ from pipelink_rules.check.counters.model import (
     Step,
 )
 from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.contract.bounds import MOST_TIMES
 from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.model.contract import Op, Port, Repeat, Role, WorkField
 from pipelink_rules.model.program import COUNTER, SCRATCH
@@ -54,7 +55,8 @@ def promises(resolved: Resolved) -> dict[str, Numbered]:
     for field in work.fields if work else ():
         if field.ordinal_of and field.times is not None:
             number = Numbered(field.ordinal_of, field, evaluate(field.times, {}))
-            found.setdefault(field.ordinal_of, number)
+            if 1 <= number.times <= MOST_TIMES:
+                found.setdefault(field.ordinal_of, number)
     return found
 
 
@@ -73,7 +75,9 @@ def port_of(resolved: Resolved, instance: str, op: Op) -> Port | None:
     """The counter or scratch port that an operation uses."""
     name = op.source if op.verb in ("copy", "store") else op.target
     port = {item.name: item for item in resolved.contracts[instance].ports}.get(name)
-    return port if port is not None and (port.space == "counter" or port.scratch) else None
+    if port is None or not op.index:
+        return None
+    return port if port.space == "counter" or port.scratch else None
 
 
 def users(resolved: Resolved) -> Iterator[tuple[str, Role, Op, Port]]:

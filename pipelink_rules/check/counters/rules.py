@@ -177,9 +177,9 @@ def _beyond(resolved: Resolved, instance: str, port: Port, field: str) -> str:
         return f"`{field}` has no maximum"
     contract = resolved.contracts[instance]
     scheduler = resolved.contracts[resolved.program.schedule[0]]
-    assert port.count is not None
-    for env in _sizes((contract, scheduler), names(source.maximum) | names(port.count)):
-        most, size = evaluate(source.maximum, env), evaluate(port.count, env)
+    count = port.count or Expr("0")
+    for env in _sizes((contract, scheduler), names(source.maximum) | names(count)):
+        most, size = evaluate(source.maximum, env), evaluate(count, env)
         if most >= size:
             case = ", ".join(f"{name}={value}" for name, value in sorted(env.items()))
             return f"{field} is up to {most}, of {size}" + (f" with {case}" if case else "")
