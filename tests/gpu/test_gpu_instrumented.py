@@ -18,19 +18,20 @@ from pipelink_rules.report.waits import role_times, waits_text
 
 pytestmark = pytest.mark.gpu
 M, N, K = 512, 1024, 1024
+NAMES = pytest.mark.parametrize("name", ["gemm", "gemm_multicast"])
 
 
-def linked(runtime: str, folder: Path) -> Path:
-    """gemm with another runtime: linked before, or now where there is a toolkit."""
-    manifest = built("gemm")
+def linked(name: str, runtime: str, folder: Path) -> Path:
+    """A megakernel with another runtime: linked before, or now where there is a toolkit."""
+    manifest = built(name)
     from pipelink_rules.cli import main
 
-    found = ROOT / "build" / runtime / "gemm" / "gemm.manifest.json"
+    found = ROOT / "build" / runtime / name / f"{name}.manifest.json"
     if found.is_file():
         return found
     if main(["link", str(manifest.parent), "-o", str(folder), "--runtime", runtime]):
         pytest.skip(f"no toolkit here to link the {runtime} runtime with")
-    return folder / "gemm.manifest.json"
+    return folder / f"{name}.manifest.json"
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +42,9 @@ def arrays(driver: Driver, hopper: Device) -> dict[str, Any]:
     return {"a": a, "b": b, "out": DeviceArray(driver, (M, N), "bf16")}
 
 
-def test_a_trace_says_who_waits(arrays: dict[str, Any], tmp_path: Path) -> None:
-    kernel = load(linked("trace", tmp_path))
+@NAMES
+def test_a_trace_says_who_waits(name: str, arrays: dict[str, Any], tmp_path: Path) -> None:
+    kernel = load(linked(name, "trace", tmp_path))
     recording = kernel.trace(**arrays, ctas=2)
     assert {row.cta for row in recording.rows} == {0, 1}
     assert {role.name for role in role_times(recording)} == {"load", "mma+store"}
@@ -52,16 +54,20 @@ def test_a_trace_says_who_waits(arrays: dict[str, Any], tmp_path: Path) -> None:
     assert "bound" in waits_text(recording) or "busy" in waits_text(recording)
 
 
-def test_a_recording_is_what_the_contracts_say(arrays: dict[str, Any], tmp_path: Path) -> None:
-    kernel = load(linked("record", tmp_path))
+@NAMES
+def test_a_recording_is_what_the_contracts_say(
+    name: str, arrays: dict[str, Any], tmp_path: Path
+) -> None:
+    kernel = load(linked(name, "record", tmp_path))
     recording = kernel.record(**arrays)
     results = compare(recording)
     assert agrees(results), report(recording, results)
     assert not recording.problem and len(recording.rows) == 9 * recording.grid
 
 
-def test_jitter_changes_no_bit(arrays: dict[str, Any], tmp_path: Path) -> None:
-    release, late = load(built("gemm")), load(linked("jitter", tmp_path))
+@NAMES
+def test_jitter_changes_no_bit(name: str, arrays: dict[str, Any], tmp_path: Path) -> None:
+    release, late = load(built(name)), load(linked(name, "jitter", tmp_path))
     out = arrays["out"]
     release(**arrays)
     release.synchronize()

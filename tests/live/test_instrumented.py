@@ -12,8 +12,8 @@ from pipelink_rules.model.image import Audit, Manifest
 
 pytestmark = pytest.mark.live
 RUNTIMES = ("watchdog", "trace", "jitter", "record")
-# A hand-over between warps, and the tightest registers; named barriers and no wgmma.
-SAMPLES = ("gemm_bias_gelu_epilogue_warps", "rms_norm_wide")
+# A hand-over between warps, and the tightest registers; named barriers and no wgmma; a cluster.
+SAMPLES = ("gemm_bias_gelu_epilogue_warps", "rms_norm_wide", "gemm_multicast")
 SIZES = {"M": 1000, "N": 512, "K": 192, "R": 300}
 
 
