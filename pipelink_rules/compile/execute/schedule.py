@@ -14,6 +14,7 @@ from pipelink_rules.compile.execute.compare import Difference
 from pipelink_rules.compile.execute.machine import Machine
 from pipelink_rules.compile.execute.operations import Names
 from pipelink_rules.compile.execute.state import PORTS, REGION, State, UnauditedError
+from pipelink_rules.compile.execute.trace import Trace
 from pipelink_rules.compile.ptx import Module
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.params import AXES
@@ -45,12 +46,26 @@ def broken_promise(module: Module, variant: Variant, role: Role) -> Difference |
                 machine = Machine(module, names, State(memory, (), {}), codes=machine.codes)
                 machine.run(variant.symbol(role.name), [PORTS, number, _RESULT])
                 items[place] = _fields_of(contract, machine.state.memory)
+                difference = _only_computes(machine.state.trace)
+                if difference is not None:
+                    return difference
                 difference = run.judge(number, items[place]) or run.alike(number, items, place)
                 if difference is not None:
                     return difference
         difference = run.counted()
         if difference is not None:
             return difference
+    return None
+
+
+def _only_computes(trace: Trace) -> Difference | None:
+    """Nothing of a schedule is in any body: others must not see that it ran."""
+    for event in trace.events:
+        what, found = f"has a `{event.verb} {event.target}`", str(event)
+        return Difference("PL0934", what, None, "", "a schedule only computes its fields", found)
+    for access in sorted(trace.accesses[0], key=str):
+        what, found = f"has a {access.kind} of {access.target}", str(access)
+        return Difference("PL0930", what, None, "", "a schedule only writes its work item", found)
     return None
 
 
