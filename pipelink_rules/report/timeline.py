@@ -14,7 +14,7 @@ from typing import Any
 from pipelink_rules.model.image import Site
 from pipelink_rules.model.recording import Event, Recording, WarpRow
 
-WAITS = ("acquire", "wait", "sync", "store wait")
+WAITS = ("acquire", "wait", "sync", "store wait", "until")
 _RINGS = 100  # thread ids of stages start here: after the warps
 _WRAP = 1 << 32
 

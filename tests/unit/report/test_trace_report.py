@@ -12,7 +12,9 @@ from noted import blank, played, row
 
 from pipelink_rules.cli import main
 from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.model.image import Site
 from pipelink_rules.model.recording import Event, Recording
+from pipelink_rules.model.script import RoleScript, Script, ScriptOp
 from pipelink_rules.report.timeline import chrome_trace, times_of
 from pipelink_rules.report.waits import bound_of, role_times, waits_text
 
@@ -98,3 +100,26 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(out.read_text())["otherData"]["megakernel"] == "gemm"
     assert main(["trace", str(tmp_path / "missing.json")]) != 0
     assert "PL0010" in capsys.readouterr().err
+
+
+def test_a_wait_for_other_ctas_is_a_wait() -> None:
+    sites = (
+        Site(1, "store", "store", "done", "store.done"),
+        Site(2, "sum", "sum", "ready", "store.done"),
+    )
+    script = Script(
+        "1",
+        (),
+        (
+            RoleScript("store", 0, 1, body=(ScriptOp("signal", 1),)),
+            RoleScript("sum", 1, 1, body=(ScriptOp("until", 2),)),
+        ),
+    )
+    signals = [Event("signal", 1, 0, 0, 900, 1000)]
+    waits = [Event("until", 2, 0, 8, 0, 1000)]
+    recording = blank(sites=sites, script=script, rows=(row(0, 0, signals), row(0, 1, waits)))
+    names = {e["name"]: e.get("cat") for e in chrome_trace(recording)["traceEvents"]}
+    assert names["until ready"] == "waiting" and names["signal done"] == "working"
+    text = waits_text(recording)
+    line = next(line for line in text.split("\n") if line.startswith("sum"))
+    assert "store" in line and "until ready" in line and "100%" in line
