@@ -8,12 +8,13 @@ from functools import cache
 
 import pytest
 from declared import contracts, megakernels
+from unit.check.interleavings import OK, RACE, explore
 
 from pipelink_rules.check.check import check
 from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.examine import examine
-from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition
+from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
 from pipelink_rules.check.protocol.run import Run
 from pipelink_rules.collect.collect import collect
 from pipelink_rules.collect.infer import bind_instances
@@ -119,12 +120,11 @@ def test_a_cluster_that_shares_nothing_is_judged_as_one_cta() -> None:
     assert found == compose(Blueprint(program((1, 1, 1))), {"load.ab": 2}, [{"k_blocks": 1}])[0]
 
 
-def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() -> None:
-    """Counted as if it were right: the empty barriers then want their own consumers only."""
-    right = composition((2, 1, 1))
+def _released_at_home(right: Composition) -> Composition:
+    """Everybody releases to the own CTA only, and the empty barriers want no more."""
 
     def own(process: str, action: Action) -> Action | None:
-        remote = "@" in process if "@" not in action.target else "@" not in process
+        remote = ("@" in process) != ("@" in action.target)
         empty = action.kind == ARRIVE and ".empty" in action.target
         return None if empty and remote else action
 
@@ -133,7 +133,13 @@ def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() 
         name: barrier._replace(arrivals=8) if name.endswith("empty") else barrier
         for name, barrier in wrong.barriers.items()
     }
-    assert {item.kind for item in examine(replace(wrong, barriers=barriers))} == {"unordered"}
+    return replace(wrong, barriers=barriers)
+
+
+def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() -> None:
+    """Counted as if it were right: the empty barriers then want their own consumers only."""
+    found = examine(_released_at_home(composition((2, 1, 1))))
+    assert {item.kind for item in found} == {"unordered"}
 
 
 @pytest.mark.parametrize(("own_last", "kinds"), [(False, {"bytes"}), (True, {"bytes", "alias"})])
@@ -161,3 +167,18 @@ def test_wrong_arrivals_are_told_in_numbers_of_one_cta() -> None:
     assert [(item.code, item.message) for item in found] == [
         ("PL0201", "`mma.ab` promises 4 arrivals on empty per item, its role makes 8")
     ]
+
+
+@pytest.mark.parametrize(("trips", "periods"), [(1, 2), (3, 1)])
+@pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1)])
+def test_whole_clusters_run_well_in_every_interleaving(
+    shape: tuple[int, int, int], trips: int, periods: int
+) -> None:
+    """Both CTAs of the shipped kernel with all their roles, by an executor of its own."""
+    made, _ = compose(Blueprint(program(shape)), {"load.ab": 2}, [{"k_blocks": trips}])
+    assert explore(unroll(made, periods)) == OK
+
+
+def test_the_executor_sees_a_copy_that_overtakes_the_other_cta() -> None:
+    made, _ = compose(Blueprint(program((2, 1, 1))), {"load.ab": 2}, [{"k_blocks": 3}])
+    assert explore(unroll(_released_at_home(made), 1)) == RACE
