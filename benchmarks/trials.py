@@ -57,9 +57,13 @@ def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
 
 
 def accepted(text: str) -> bool:
-    """Whether no stage refuses the mutant of a line."""
+    """Whether no stage refuses the mutant of a line, and there is a GPU here to run it."""
+    import declared
+    from copies import ARCH
     from whole import outcome
 
+    if ARCH not in declared.megakernels()[text.partition(":")[0]]["archs"]:
+        return False
     return not outcome(*found_by(text)).stage
 
 
