@@ -35,7 +35,10 @@ def entered(path: str | Path, *others: str | Path) -> Iterator[None]:
     except PipelinkError as problem:
         problem.diagnostics = tuple(_placed(item, path) for item in problem.diagnostics)
         raise
-    except _FAILURES as problem:
+    except (*_FAILURES, RuntimeError) as problem:
+        # A generator hands StopIteration on as the cause of a RuntimeError.
+        if not isinstance(problem, _FAILURES) and not isinstance(problem.__cause__, StopIteration):
+            raise
         if os.environ.get("PIPELINK_TRACEBACK") == "1":
             raise
         raise PipelinkError(_contradiction(problem, path, others)) from None
