@@ -129,9 +129,9 @@ def _launches(section: dict[str, Any]) -> Iterator[str]:
 def _steady(section: dict[str, Any]) -> Iterator[str]:
     yield (
         "The map estimates how many cycles a pipeline takes for a step, from its operations alone: "
-        "a bound from below, with data in the L2 cache. Measured is one launch under the runtime "
-        "`trace`, in which every SM has a tile, or work items to stream from memory; noting the "
-        "operations takes some of the cycles."
+        "a bound from below, with data in the L2 cache and whatever components compute left out. "
+        "Measured is the kernel as it ships: launches in which every CTA takes so many steps, and "
+        "three times as many. Rows are streamed from memory, not from the L2 cache."
     )
     yield ""
     yield "| megakernel | step | estimated | measured | measured / estimated | estimated bound |"

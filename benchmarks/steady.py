@@ -3,9 +3,10 @@
     python benchmarks/steady.py --estimate       # no GPU; into the plan
     python benchmarks/steady.py [--out FILE]
 
-One traced launch of every megakernel, one work item after the other in every CTA; the time from one
-item of a ring to the next, in the middle of its items.  Writes the section `steady` of
-benchmarks/results/proof/h200.json.
+Launches every megakernel with so many steps for every CTA, and with three times as many: what the
+others take, divided by their number, is the time of a step, and start and end of a launch are in
+neither.  (A traced launch would not do: noting an operation takes as long as some steps.)  Writes
+the section `steady` of benchmarks/results/proof/h200.json.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,10 @@ from proofs import BUILD, PLAN, RESULTS, begun, manifests, put, read  # noqa: E4
 if TYPE_CHECKING:
     from pipelink_rules.model.placement import Placement
     from pipelink_rules.model.program import Program
-    from pipelink_rules.model.recording import Recording
 
-SMS = 132  # one tile for every one of them: 11 x 12
+SMS = 132  # one tile for every one of them: 12 x 11
 K, ITEMS = 4096, 16  # 64 blocks of k for a tile; work items of a CTA where nothing loops
-LEAST = 8  # items from which on there is a middle
+FACTOR = 3  # steps of the longer launch
 SECONDS = 40
 
 
@@ -62,19 +62,17 @@ def estimate(program: Program, placement: Placement) -> dict[str, Any]:
     """What the map says, and a launch in which every CTA is busy all the time."""
     from pipelink_rules.check.protocol.blueprint import Blueprint
     from pipelink_rules.check.protocol.interval import interval
-    from pipelink_rules.check.protocol.trips import looping
 
     found = interval(Blueprint(program), dict(placement.stages))
     tile = next((work.tile for work in _works(program) if work.tile), ())
     extents = [int(str(extent.literal or 1)) for extent in tile]
     if len(extents) == 3:
         parts = [dict(item.variant.arguments).get("PARTS", 1) for item in program.instances]
-        sizes = {"M": 11 * extents[0], "N": 12 * extents[1], "K": K * max(map(int, parts))}
+        sizes = {"M": 12 * extents[0], "N": 11 * extents[1], "K": K * max(map(int, parts))}
     else:
         sizes = {"R": SMS * ITEMS * (extents[0] if extents else 1)}
     row: dict[str, Any] = {"megakernel": program.name, "sizes": sizes}
-    row["rings"] = sorted(looping(program)) or sorted(c.name for c in program.channels)
-    row["loops"] = bool(looping(program))
+    row["steps"] = sizes["K"] // extents[2] if "K" in sizes else ITEMS
     if found is not None:
         row |= {"cycles": found.cycles, "step": found.step, "bound": found.bound}
     return row
@@ -86,74 +84,67 @@ def _works(program: Program) -> Iterator[Any]:
             yield item.variant.contract.work
 
 
-def cycles_per_item(recording: Recording) -> dict[str, float]:
-    """Ring -> cycles from one of its items to the next, median over the warps that wait for them.
-
-    Of each warp the middle half of its items counts: the pipeline is full then, and not yet empty.
-    """
-    channels = {site.number: site.channel for site in recording.sites if site.channel}
-    found: dict[str, list[float]] = {}
-    for row in recording.rows:
-        ends: dict[str, list[int]] = {}
-        for event in row.decoded():
-            if event.verb == "wait" and event.site in channels:
-                ends.setdefault(channels[event.site], []).append(event.end)
-        for channel, times in ends.items():
-            if len(times) < LEAST:
-                continue
-            low, high = len(times) // 4, 3 * len(times) // 4
-            taken = (times[high] - times[low]) & 0xFFFFFFFF
-            found.setdefault(channel, []).append(taken / (high - low))
-    return {channel: statistics.median(each) for channel, each in sorted(found.items())}
-
-
 def measured(path: Path, row: dict[str, Any]) -> dict[str, Any]:
-    """One traced launch; for a child process."""
+    """Cycles of a step, from two launches that differ in the number of steps; for a child."""
     import torch
     from references import reference_of
     from subjects import make_inputs, make_outputs, sizes_of, widths
 
     from pipelink_rules.launch import load
-    from pipelink_rules.report.waits import bound_of, role_times
 
     torch.cuda.init()
     kernel = load(path)
-    sizes = sizes_of(kernel.manifest, row["sizes"])
     reference = reference_of(row["megakernel"], widths(kernel.manifest))
-    inputs = make_inputs(kernel.manifest, sizes, reference.scalars if reference else {}, seed=5)
-    outputs = {k: v.array for k, v in make_outputs(kernel.manifest, sizes).items()}
-    recording = kernel.trace(**inputs, **outputs, ctas=16)
-    each = cycles_per_item(recording)
+    scalars = reference.scalars if reference else {}
+    times = []
+    for factor in (1, FACTOR):
+        long = {name: size * (factor if name in "KR" else 1) for name, size in row["sizes"].items()}
+        sizes = sizes_of(kernel.manifest, long)
+        arrays = make_inputs(kernel.manifest, sizes, scalars, seed=5)
+        arrays |= {k: v.array for k, v in make_outputs(kernel.manifest, sizes).items()}
+        times.append(_microseconds(lambda: kernel(**arrays)))  # noqa: B023  called at once
+    spin = 10_000_000
+    clock = spin / _microseconds(lambda: torch.cuda._sleep(spin), times=5)
     return {
-        "each": {name: round(value, 1) for name, value in each.items()},
-        "measured": round(step_of(each, row), 1),
-        "said": bound_of(recording, role_times(recording)),
-        "sizes": sizes,
+        "microseconds": [round(value, 2) for value in times],
+        "clock_mhz": round(clock),
+        "measured": round(step_of(times[0], times[1], clock, row["steps"]), 1),
     }
 
 
-def step_of(each: dict[str, float], row: dict[str, Any]) -> float:
-    """Cycles of a step: a trip through each ring of a loop, or an item of the slowest ring."""
-    taken = [cycles for name, cycles in each.items() if name in row["rings"]]
-    if not taken:
-        return 0.0
-    return sum(taken) if row["loops"] else max(taken)
+def _microseconds(launch: Callable[[], object], times: int = 30) -> float:
+    """Median of so many launches, after a few that warm up."""
+    import torch
+
+    for _ in range(5):
+        launch()
+    events = []
+    for _ in range(times):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        launch()
+        end.record()
+        events.append((start, end))
+    torch.cuda.synchronize()
+    return statistics.median(1000 * start.elapsed_time(end) for start, end in events)
+
+
+def step_of(short: float, long: float, clock_mhz: float, steps: int) -> float:
+    """Cycles of a step: what start and end of a launch take is in both times."""
+    return (long - short) * clock_mhz / ((FACTOR - 1) * steps)
 
 
 def run_all(out: Path) -> int:
-    """Every megakernel that was linked with `trace`, each in a process of its own."""
+    """Every megakernel as it ships, each in a process of its own."""
     import subjects  # noqa: F401  what children need is imported once
     import torch  # noqa: F401
     from children import in_child
-
-    import pipelink_rules.launch
-    import pipelink_rules.report.waits  # noqa: F401
 
     plan = read(PLAN)
     section = begun(out, "steady")
     if section is None:
         return 1
-    linked = manifests("trace")
+    linked = manifests("release")
     wrong = 0
     for row in plan.get("steady", []):
         name = row["megakernel"]
