@@ -8,9 +8,8 @@ LONGEST_TEXT = 8000  # of a clause, which may have several lines
 
 def one_line(text: str) -> str:
     """The text in one line: what is not printable is written as an escape."""
-    if len(text) > LONGEST_LINE:
-        text = f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 4 :]}"
-    return text if text.isprintable() else "".join(map(_escaped, text))
+    text = _shortened(text)
+    return text if text.isprintable() else _shortened("".join(map(_escaped, text)))
 
 
 def lines(text: str) -> str:
@@ -20,6 +19,12 @@ def lines(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char in "\n\t" else _escaped(char) for char in text)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_LINE:
+        return text
+    return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 4 :]}"
 
 
 def _escaped(char: str) -> str:

@@ -12,6 +12,7 @@ from pipelink_rules.diagnostics.diagnostic import Label
 from pipelink_rules.model.source import Span
 
 LARGEST_FILE = 1 << 20  # bytes; larger files are named but not quoted
+MOST = 400  # characters of a line, some of which may have no width
 WIDEST = 116  # columns of a quoted line
 _BREAKS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
@@ -66,7 +67,7 @@ def quote(labels: Sequence[tuple[Label, bool]], lines: Sequence[str], gutter: in
 def _window(line: str, spans: Sequence[Span]) -> tuple[str, int]:
     """The line, or the part of a long line around the first place; and how much was cut off."""
     text = printable(line)
-    if _width(text) <= WIDEST:
+    if _width(text) <= WIDEST and len(text) <= MOST:
         return text, 0
     start = min(_columns(line, span)[0] for span in spans)
     cut = max(0, start - WIDEST // 3)
@@ -78,12 +79,18 @@ def _window(line: str, spans: Sequence[Span]) -> tuple[str, int]:
 
 def _drop(text: str, columns: int, most: int | None = None) -> str:
     """The text without its first columns, and not wider than `most`."""
-    while columns > 0 and text:
-        columns -= _width(text[0])
-        text = text[1:]
-    while most is not None and _width(text) > most:
-        text = text[: max(0, len(text) - max(1, (_width(text) - most) // 2))]
-    return text
+    first = 0
+    while columns > 0 and first < len(text):
+        columns -= _width(text[first])
+        first += 1
+    if most is None:
+        return text[first:]
+    last, width = first, 0
+    while last < len(text) and (width := width + _width(text[last])) <= most:
+        if last - first == MOST:
+            break
+        last += 1
+    return text[first:last]
 
 
 def _columns(line: str, span: Span) -> tuple[int, int]:

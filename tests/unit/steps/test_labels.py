@@ -45,3 +45,9 @@ def test_labels_of_the_library_stay_in_the_library() -> None:
 def test_text_of_a_label_reads_back() -> None:
     label = Label("pipelink", "components/gemm", "mma")
     assert parse_label(str(label)) == label
+
+
+@pytest.mark.parametrize("form", ["//a:{}", "//{}:a", "//a/{}/b:c", "//{}", ":{}"])
+def test_names_that_no_file_could_have_are_no_labels(form: str) -> None:
+    assert parse_label(form.format("a" * 200), HERE) is not None
+    assert parse_label(form.format("a" * 201), HERE) is None
