@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from pipelink_rules.contract.clause import text_of
 from pipelink_rules.contract.expression import names
 from pipelink_rules.contract.item import item_layout
 from pipelink_rules.glue.sites import site_numbers
@@ -75,7 +76,7 @@ class _Writer:
             if isinstance(op, Repeat):
                 yield ScriptLoop(op.count.text, self._steps(instance, role, op.body))
                 continue
-            text = f"{instance}.{role}: {_words(op)}{_place(op.span)}"
+            text = f"{instance}.{role}: {text_of(op)}{_place(op.span)}"
             if op.verb in _RING:
                 port = contract.port(op.target)
                 site = self.sites[instance, role, op.target]
@@ -116,22 +117,6 @@ class _Writer:
                     for verb in verbs
                 ]
         return tuple(found)
-
-
-def _words(op: Op) -> str:
-    """The clause, as a contract writes it."""
-    words = [op.verb, op.target]
-    if op.verb == "copy":
-        words = ["copy", op.source, "->", f"{op.target}.{op.member}"]
-    elif op.verb == "store":
-        words = ["store", op.target, "->", op.source]
-    elif op.verb == "release":
-        words += ["lag", str(op.lag)]
-    elif op.verb == "await":
-        words.append(str(op.count))
-    elif op.verb in ("signal", "until"):
-        words = [op.verb, f"{op.target}{op.piece}", *([str(op.threshold)] if op.threshold else [])]
-    return " ".join(words)
 
 
 def _place(span: Span | None) -> str:

@@ -9,6 +9,7 @@ from pipelink_rules.model.source import Span
 from pipelink_rules.model.variant import Variant
 
 CLUSTER_MOST = 16  # CTAs of a cluster on any GPU
+SHARES_MOST = 256  # of a hand-over, one a warpgroup; no SM holds a tenth of it
 CLUSTER_BUILD = "_cluster"  # ends the names of runtimes for kernels whose CTAs form clusters
 RUNTIMES = ("release", "watchdog", "trace", "jitter", "record")  # builds of the device runtime
 
@@ -162,6 +163,10 @@ class Channel:
     columns: int = 0  # TENSOR_MEMORY: of a stage, 32 bits each
     multicast: tuple[Multicast, ...] = ()  # RING: members that CTAs of the cluster share
     span: Span | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shares <= SHARES_MOST:
+            raise ValueError(f"{self.shares} shares of a hand-over")
 
     def reach(self, rank: int) -> tuple[int, ...]:
         """The CTAs whose stages the copies of this CTA write: those that release to it."""

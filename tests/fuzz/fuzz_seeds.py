@@ -24,6 +24,7 @@ MEGAKERNELS = (
     "gemm_multicast",
     "gemm_bias_gelu_epilogue_warps",
     "gemm_split_k",
+    "gemm_tensor_memory",
     "rms_norm",
 )
 ENTRY = "gemm_bias_gelu"
@@ -159,7 +160,10 @@ def specs() -> list[bytes]:
 
 def programs() -> list[bytes]:
     """`.program.json`."""
-    return [to_json(declared.program_of(name)).encode() for name in MEGAKERNELS]
+    made = declared.megakernels()
+    return [
+        to_json(declared.program_of(name, made[name]["archs"][0])).encode() for name in MEGAKERNELS
+    ]
 
 
 def placements() -> list[bytes]:

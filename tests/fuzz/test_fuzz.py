@@ -24,6 +24,7 @@ FOUND = [
     ("spec", 61),
     ("program", 71),  # names that lead nowhere
     ("program", 226),
+    ("program", 500292),  # a hand-over in 2**63 shares
     ("program to place", 23),
     ("program to place", 48),  # a size of 2**63 bytes
     ("program to place", 204),  # a role of 2**63 registers, counted down by 8

@@ -7,6 +7,7 @@ import math
 from pipelink_rules.check.protocol.loops import loop_fields
 from pipelink_rules.check.protocol.model import ELSEWHERE, Origin
 from pipelink_rules.check.protocol.parts import Part, parts_of
+from pipelink_rules.contract.clause import text_of
 from pipelink_rules.model.contract import Contract, Op, Port
 from pipelink_rules.model.program import Channel, Program
 
@@ -76,24 +77,3 @@ def ring_names(channel: Channel, share: int, cta: int = 0) -> tuple[str, str, st
 def in_cta(name: str, cta: int) -> str:
     """What an object is called in a CTA of the cluster; the first one's names stay short."""
     return f"{name}{ELSEWHERE}{cta}" if cta else name
-
-
-def text_of(op: Op) -> str:
-    """The operation as it is written in a contract."""
-    if op.verb == "copy":
-        return f"copy {op.source} -> {op.target}.{op.member}"
-    if op.verb == "store":
-        return f"store {op.target} -> {op.source}"
-    if op.verb == "mma" and op.source:
-        return f"mma {op.target} -> {op.source}"
-    if op.verb == "commit" and op.source:
-        return f"commit {op.source} -> {op.target}"
-    if op.verb == "await" and op.target.startswith("tensor"):
-        return f"await {op.target}"
-    if op.verb == "until":
-        return f"until {op.target}{op.piece} {op.threshold}"
-    if op.verb == "await":
-        return f"await {op.target} {op.count}" + (" full" if op.full else "")
-    if op.verb == "release":
-        return f"release {op.target} lag {op.lag}"
-    return f"{op.verb} {op.target}{op.piece}".strip()
