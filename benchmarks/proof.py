@@ -55,6 +55,7 @@ def page() -> str:
         *_mutation(json.loads((RESULTS / "mutation.json").read_text(encoding="utf-8"))),
         *_oracle(json.loads((RESULTS / "oracle.json").read_text(encoding="utf-8"))),
         *gpu_lines(_found("h200.json"), _harmless()),
+        *_broken(_found("fuzz.json")),
         *_public(yaml.safe_load(THREADS.read_text(encoding="utf-8"))),
     ]
     return "\n".join(lines).rstrip() + "\n"
@@ -143,6 +144,26 @@ def _oracle(results: dict[str, Any]) -> list[str]:
         "of fifteen things is found out (`tests/unit/check/test_oracle.py`).",
         "",
     ]
+
+
+def _broken(kinds: dict[str, Any]) -> list[str]:
+    lines = [
+        "## Broken files are told, not met",
+        "",
+        "Inputs of every kind that a stage reads are broken at random, by their structure and by "
+        "their bytes. Each is accepted or refused with codes and places, within a second of "
+        "processor time; another exception, a message of more than one line, a file written "
+        "elsewhere are faults. Memory is what all inputs of a kind together needed more. "
+        "`python benchmarks/fuzz.py`; a sample is in the tests (`tests/fuzz/`).",
+        "",
+        "| kind | inputs | accepted | refused | faults | codes | slowest, ms | memory, MB |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, found in sorted(kinds.items()):
+        counts = [found[key] for key in ("inputs", "accepted", "refused", "fault")]
+        cells = [name, *counts, len(found["codes"]), found["slowest_ms"], found["peak_mb_more"]]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return [*lines, ""]
 
 
 def _public(threads: list[dict[str, Any]]) -> list[str]:
