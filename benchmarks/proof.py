@@ -54,11 +54,17 @@ def page() -> str:
         "",
         *_mutation(json.loads((RESULTS / "mutation.json").read_text(encoding="utf-8"))),
         *_oracle(json.loads((RESULTS / "oracle.json").read_text(encoding="utf-8"))),
-        *gpu_lines(_found("h200.json"), _harmless()),
+        *gpu_lines(_found("h200.json"), _harmless(), megakernels()),
         *_broken(_found("fuzz.json")),
         *_public(yaml.safe_load(THREADS.read_text(encoding="utf-8"))),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def megakernels() -> list[str]:
+    """Those of the repository that are built for the GPU of the results."""
+    files = sorted((ROOT / "megakernels").glob("*/SConscript"))
+    return [path.parent.name for path in files if '"sm_90a"' in path.read_text(encoding="utf-8")]
 
 
 def _harmless() -> dict[str, str]:

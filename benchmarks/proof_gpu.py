@@ -6,7 +6,7 @@ A section that was not run says so, with the command that runs it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,13 @@ TOOLS = ("memcheck", "synccheck", "racecheck")
 BAD = ("hang", "fault", "race", "wrong numbers")
 
 
-def gpu_lines(results: dict[str, Any], harmless: Mapping[str, str]) -> list[str]:
-    """All sections, in order; harmless: mistake -> why it may well go right."""
+def gpu_lines(
+    results: dict[str, Any], harmless: Mapping[str, str], megakernels: Iterable[str]
+) -> list[str]:
+    """All sections, in order.
+
+    harmless: mistake -> why it may well go right.  megakernels: those that have to be there.
+    """
     lines: list[str] = []
     for title, key, command, render in (
         (
@@ -26,7 +31,12 @@ def gpu_lines(results: dict[str, Any], harmless: Mapping[str, str]) -> list[str]
             partial(_forced, harmless),
         ),
         ("Accepted mutants run well", "trials", "python benchmarks/trials.py", _trials),
-        ("A thousand launches", "launches", "python benchmarks/instrumented.py", _launches),
+        (
+            "A thousand launches",
+            "launches",
+            "python benchmarks/instrumented.py",
+            partial(_launches, megakernels),
+        ),
         ("Estimated and measured intervals", "steady", "python benchmarks/steady.py", _steady),
     ):
         lines += [f"## {title}", ""]
@@ -101,7 +111,7 @@ def _bits(seen: dict[str, Any]) -> str:
     return f"{count:,} elements differ" if count else "as of the megakernel"
 
 
-def _launches(section: dict[str, Any]) -> Iterator[str]:
+def _launches(megakernels: Iterable[str], section: dict[str, Any]) -> Iterator[str]:
     yield (
         "Every megakernel, launched again and again on one input; every bit is compared with the "
         "first launch, the last result with float64. Delays are drawn anew every 20 launches. One "
@@ -124,6 +134,9 @@ def _launches(section: dict[str, Any]) -> Iterator[str]:
         tools = row.get("sanitizer", {})
         cells += [_cell(tools.get(tool, "not run")) for tool in TOOLS]
         yield f"| `{row['megakernel']}` | {' | '.join(cells)} |"
+    ran = {row["megakernel"] for row in section["rows"]}
+    for name in sorted(set(megakernels) - ran):
+        yield f"| `{name}` |{' not run |' * 7}"
 
 
 def _steady(section: dict[str, Any]) -> Iterator[str]:

@@ -147,7 +147,7 @@ HEAD = {"date": "today", "card": "H200", "driver": "1", "toolkit": "13.5", "comm
 
 
 def test_what_did_not_run_is_said() -> None:
-    text = "\n".join(proof_gpu.gpu_lines({}, {}))
+    text = "\n".join(proof_gpu.gpu_lines({}, {}, []))
     assert text.count("Not run yet: `python benchmarks/") == 4
     assert "13.5" not in text
 
@@ -176,31 +176,31 @@ def test_tables() -> None:
         },
         "steady": {**HEAD, "rows": [{"megakernel": "gemm", "cycles": 1024.0, "measured": 1100.0}]},
     }
-    text = "\n".join(proof_gpu.gpu_lines(results, {"b": "Said the manual."}))
+    text = "\n".join(proof_gpu.gpu_lines(results, {"b": "Said the manual."}, ["gemm", "lost"]))
     assert "1 hang; 2 went right" in text and "It \\| hangs." in text
     assert "[PL0401](errors/PL0401.md), PL0204" in text
     assert "Said the manual." in text and text.count("No reason is written down") == 1
     assert "1 compute what float64 says in every launch, 1 do not. 1 have" in text
     assert "race: good" in text and "7 elements differ" in text
     assert "| `gemm` | 1,000, none differ | not run | not compared |" in text
+    assert "| `lost` | not run | not run |" in text and text.count("| `gemm` | 1,000") == 1
     assert "| 1,024 | 1,100 | 1.07 |" in text
     assert text.count("today, H200, driver 1, toolkit 13.5; `python x`.") == 4
 
 
 def test_the_page_shows_the_results_there_are() -> None:
-    """Every megakernel of the repository, every mistake, thirty trials, once they have run."""
+    """Every megakernel of the repository, every mistake that ran, and why some go right."""
     results = proofs.read(proofs.RESULTS)
-    lines = proof.page()
+    lines = proof.page().splitlines()
     harmless = {case.name: case.harmless for case in cases.cases()}
-    for line in proof_gpu.gpu_lines(results, harmless):
+    hopper = sorted(name for name, arch in declared.pairs() if arch == "sm_90a")
+    assert proof.megakernels() == hopper
+    for line in proof_gpu.gpu_lines(results, harmless, hopper):
         assert line in lines
-    for section in ("launches", "steady"):
-        ran = {row["megakernel"] for row in results.get(section, {}).get("rows", [])}
-        wanted = {name for name, arch in declared.pairs() if arch == "sm_90a"}
-        assert not ran or ran >= wanted, f"{section}: run it again"
+    if "launches" in results:
+        table = lines[lines.index("## A thousand launches") :]
+        assert all(any(line.startswith(f"| `{name}` |") for line in table) for name in hopper)
     for row in results.get("forced", {}).get("rows", []):
         assert row["verdict"] != "right" or harmless[row["name"]], f"{row['name']}: why?"
-    assert (
-        "trials" not in results
-        or sum(row["verdict"] != "refused" for row in results["trials"]["rows"]) >= 30
-    )
+    for row in results.get("trials", {}).get("rows", []):
+        assert row["verdict"] in ("right", "refused"), row["text"]
