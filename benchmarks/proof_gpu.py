@@ -62,9 +62,9 @@ def _forced(harmless: Mapping[str, str], section: dict[str, Any]) -> Iterator[st
     bad = ", ".join(f"{counts[name]} {name}" for name in BAD if counts[name])
     yield (
         f"{len(rows)} of the wrong megakernels of `benchmarks/forced.yaml` were forced through the "
-        "link, the mistake in the machine code or in the tensor maps and arrays that it is given, and "
-        f"launched under the runtime `watchdog` and, where that saw nothing, `jitter`: {bad}; {counts['right']} went right, for the reasons "
-        "given."
+        "link, the mistake in the machine code or in the tensor maps and arrays that it is given, "
+        "and launched under the runtime `watchdog` and, where that saw nothing, `jitter`: "
+        f"{bad}; {counts['right']} went right, for the reasons given."
     )
     yield ""
     yield "| mistake | megakernel | code | on the GPU | what was seen |"
