@@ -204,6 +204,7 @@ def _warps(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
         yield f"{placement.threads} threads: not whole {whole}"
     if total > target.warps_cta or total * problem.occupancy > target.warps_sm:
         yield f"{total} warps x {problem.occupancy} CTAs: more than the SM holds"
+        return  # and more than is worth counting
     starts = dict(placement.warps)
     taken: dict[int, str] = {}
     for role in sorted(problem.roles, key=lambda role: role.name):
@@ -212,6 +213,7 @@ def _warps(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
         start = starts[role.name]
         if start < 0 or start + role.warps > total:
             yield f"role {role.name}: warps {start}..{start + role.warps - 1} of {total}"
+            continue
         if role.warpgroup and (start % 4 or role.warps % 4):
             yield f"role {role.name}: warps {start}..{start + role.warps - 1} are no warpgroups"
         for warp in range(start, start + role.warps):
@@ -229,7 +231,7 @@ def _registers(problem: PlacementProblem, placement: Placement) -> Iterator[str]
         yield f"{target.name} has no setmaxnreg"
     starts = dict(placement.warps)
     given = {group.index: group.registers for group in placement.warpgroups}
-    if sorted(given) != list(range(-(-total // 4))):
+    if len(given) != -(-total // 4) or sorted(given) != list(range(len(given))):
         yield f"warpgroups {sorted(given)} of {total} warps"
         return
     for role in problem.roles:

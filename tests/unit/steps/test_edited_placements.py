@@ -27,6 +27,8 @@ EDITS: dict[str, Callable[[Placement], Placement]] = {
     "barriers": lambda p: replace(p, barriers=tuple((n, 0) for n, _ in p.barriers)),
     "warps": lambda p: replace(p, warps=tuple((n, 0) for n, _ in p.warps)),
     "threads": lambda p: replace(p, threads=p.threads + 32),
+    "threads beyond counting": lambda p: replace(p, threads=2**62),
+    "a warp beyond counting": lambda p: replace(p, warps=tuple((n, 2**62) for n, _ in p.warps)),
     "entry registers": lambda p: replace(p, entry_registers=p.entry_registers + 8),
     "setmaxnreg": lambda p: replace(
         p, warpgroups=tuple(replace(group, registers=240) for group in p.warpgroups)
