@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
     from pipelink_rules.steps.image import LinkRequest, describe_image, link_image
-    from pipelink_rules.steps.paths import variant_files
+    from pipelink_rules.steps.paths import runtime_fatbin, variant_files
     from pipelink_rules.toolkit.find import find_toolkit
 
     file = megakernel_in(arguments.folder, ".program.json")
@@ -63,7 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
         existing(item)
     flags = next((variant.flags for variant in variants.values()), ())
     build_of = runtime_build(runtime, program.cluster)
-    inputs.append(str(_runtime(build, program.target, build_of, flags, toolkit, out)))
+    # Only the runtime that the program asks for was kept up to date by its build.
+    kept = build / runtime_fatbin(program.target, build_of, flags)
+    asked = runtime_build(program.runtime, program.cluster)
+    if build_of != asked or not kept.is_file():
+        kept = _runtime(out / kept.name, program.target, build_of, flags, toolkit)
+    inputs.append(str(kept))
     plan = file.parent / f"{name}.plan.json"
     request = LinkRequest(
         objects=tuple(inputs),
@@ -95,18 +100,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _runtime(
-    build: Path, arch: str, name: str, flags: Sequence[str], toolkit: Toolkit, out: Path
-) -> Path:
-    """The object of a runtime: from the build, or compiled now where no megakernel asked for it."""
+def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: Toolkit) -> Path:
+    """The object of a build of the device runtime, compiled now."""
     from pipelink_rules.compile.object import compile_object
     from pipelink_rules.diagnostics.suggest import did_you_mean
     from pipelink_rules.files.shipped import shipped
-    from pipelink_rules.steps.paths import runtime_fatbin
 
-    found = build / runtime_fatbin(arch, name, flags)
-    if found.is_file():
-        return found
     source = shipped("components", "runtime", f"{name}.cu")
     if not source.is_file():
         known = sorted(item.stem for item in source.parent.glob("*.cu"))
@@ -118,7 +117,6 @@ def _runtime(
             helps=did_you_mean(name, known),
             subject=name,
         )
-    made = out / found.name
     compile_object(
         str(source),
         str(made),

@@ -43,6 +43,20 @@ def test_relinking_the_runtime_alone(built: Checkout, name: str) -> None:
     assert before == after
 
 
+def test_a_runtime_that_no_build_keeps_is_compiled(built: Checkout) -> None:
+    """What another build left in its place may be of older sources."""
+    stale = built.path / "build/sm_90a/runtime/trace.fatbin"
+    assert not stale.exists()
+    stale.write_bytes(b"of older sources")
+    try:
+        words = "link build/sm_90a/megakernels/gemm -o build/stale/gemm --runtime trace"
+        done = built.run(f"python -m pipelink_rules.cli {words}")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert stale.read_bytes() == b"of older sources"
+    finally:
+        stale.unlink()
+
+
 def check_script(manifest: Manifest) -> None:
     """Both ends of every ring move the same items, as often as they should."""
     assert manifest.script is not None
