@@ -16,6 +16,17 @@ from typing import Any
 Launch = Callable[[int], object]  # number of an input set -> one launch on the current stream
 
 
+BATCH = 40  # pairs that are queued at a time; a queue has room for about a thousand entries
+HELD_CYCLES = 10_000_000  # about 5 ms: longer than the host takes to queue a batch
+
+
+def hold() -> None:
+    """Keeps the GPU busy while launches are queued: else a short one is timed with its host."""
+    import torch
+
+    torch.cuda._sleep(HELD_CYCLES)
+
+
 @dataclass(frozen=True)
 class Pairs:
     """A and B launched A B A B ...; times in microseconds."""
@@ -36,8 +47,8 @@ class Pairs:
 def pairs(a: Launch, b: Launch, sets: int, count: int, warm_up: int = 10) -> Pairs:
     """Times `count` pairs; every launch takes another input set than the one before.
 
-    One event pair per launch, all queued before the first is read: the GPU is never idle, and the
-    clock, the power limit and the temperature are the same for A and B.
+    One event pair per launch, queued while the GPU is held: it never waits for the host between
+    two events, and the clock, the power limit and the temperature are the same for A and B.
     """
     import torch
 
@@ -53,7 +64,11 @@ def pairs(a: Launch, b: Launch, sets: int, count: int, warm_up: int = 10) -> Pai
     for _ in range(warm_up):
         a(next(turn) % sets)
         b(next(turn) % sets)
-    events = [(timed(a), timed(b)) for _ in range(count)]
+    events = []
+    for place in range(count):
+        if place % BATCH == 0:
+            hold()
+        events.append((timed(a), timed(b)))
     torch.cuda.synchronize()
     times = [tuple(1000 * start.elapsed_time(end) for start, end in pair) for pair in events]
     ratios = sorted(first / second for first, second in times)

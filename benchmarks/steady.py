@@ -115,9 +115,11 @@ def measured(path: Path, row: dict[str, Any]) -> dict[str, Any]:
 def _microseconds(launch: Callable[[], object], times: int = 30) -> float:
     """Median of so many launches, after a few that warm up."""
     import torch
+    from measure import hold
 
     for _ in range(5):
         launch()
+    hold()
     events = []
     for _ in range(times):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
