@@ -21,9 +21,10 @@ TILE = {"TM": 128, "TN": 128, "TK": 64}
 
 def compile_case(folder: Path, toolkit: Toolkit, runtime: Path, repository: Path) -> None:
     copts = folder / "copts"
+    (source,) = folder.glob("*.cu")
     compile_variant(
         variant_of(folder, **TILE),
-        ["scale.cu"],
+        [source.name],
         [repository / "components/include"],
         copts.read_text().split() if copts.exists() else [],
         [],
@@ -49,7 +50,8 @@ def test_the_case_is_refused_with_its_code(
         compile_case(tmp_path, toolkit, runtime, repository)
     assert [item.code for item in problem.value.diagnostics] == [case.name[:6]]
     left = sorted(path.name for path in (tmp_path / "out").glob("*"))
-    assert left in ([], ["scale.contract.cuh"])  # nothing half-made
+    (contract,) = case.glob("*.contract.yaml")
+    assert left in ([], [contract.with_suffix(".cuh").name])  # nothing half-made
 
 
 def test_a_component_that_keeps_the_rules(
