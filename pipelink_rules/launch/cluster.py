@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import refuse
+from pipelink_rules.launch.loaded import Loaded
 from pipelink_rules.model.image import Manifest
-
-if TYPE_CHECKING:
-    from pipelink_rules.launch.image import Loaded
 
 
 def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pipelink_rules.launch.arrays import View
@@ -12,21 +11,12 @@ from pipelink_rules.launch.cluster import resident_clusters
 from pipelink_rules.launch.driver import Device, Driver
 from pipelink_rules.launch.failure import LaunchError, finding, raise_if_any, refuse
 from pipelink_rules.launch.jitter import Jitter
+from pipelink_rules.launch.loaded import Loaded
 from pipelink_rules.launch.watchdog import Watchdog
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.target import TARGETS
 
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """The entry in one context."""
-
-    context: int
-    device: Device
-    function: Any
-    clusters: int = 0  # that run at a time; 0 = no clusters
 
 
 class Image:

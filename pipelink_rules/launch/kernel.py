@@ -19,8 +19,9 @@ from pipelink_rules.launch.bound import Bound
 from pipelink_rules.launch.cluster import grid_of, launch_config, resident_grid
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
-from pipelink_rules.launch.image import Image, Loaded, loaded_for
+from pipelink_rules.launch.image import Image, loaded_for
 from pipelink_rules.launch.instrumented import Instrumented
+from pipelink_rules.launch.loaded import Loaded
 from pipelink_rules.launch.outputs import Allocator, allocator_for, output_shapes
 from pipelink_rules.launch.packing import Packed, pack
 from pipelink_rules.launch.signature import argument_order, by_name, docstring_of, signature_of

@@ -14,7 +14,8 @@ from typing import Any
 
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.failure import LaunchError, refuse
-from pipelink_rules.launch.image import Image, Loaded
+from pipelink_rules.launch.image import Image
+from pipelink_rules.launch.loaded import Loaded
 from pipelink_rules.model.image import Manifest
 from pipelink_rules.model.recording import EVENT_BYTES, Recording, WarpRow, decode_events
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from operator import add
 
-from pipelink_rules.check.protocol.graph import Graph, Position
-from pipelink_rules.check.protocol.model import FENCE
+from pipelink_rules.check.protocol.graph import Graph
+from pipelink_rules.check.protocol.model import FENCE, Position
 
 NEVER = float("-inf")
 Row = list[float]

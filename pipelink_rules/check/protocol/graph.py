@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from typing import NamedTuple
 
-from pipelink_rules.check.protocol import tensor
+from pipelink_rules.check.protocol import tensor_fences
 from pipelink_rules.check.protocol.groups import completions
 from pipelink_rules.check.protocol.model import (
     ACCUMULATE,
@@ -37,9 +37,8 @@ from pipelink_rules.check.protocol.model import (
     WRITES,
     Action,
     Composition,
+    Position,
 )
-
-Position = tuple[int, int]  # process, actions since its period 0 began
 
 
 class Access(NamedTuple):
@@ -238,7 +237,7 @@ class Graph:
                 ends = () if end is None else ((index, end),)
             exports = ends
             if kind in IN_TENSOR_MEMORY and kind != ACCUMULATE:
-                exports = tensor.fences_after(actions, index, ends, self.finite)
+                exports = tensor_fences.fences_after(actions, index, ends, self.finite)
             self.accesses[action.target, item].append(
                 Access(
                     base + position,

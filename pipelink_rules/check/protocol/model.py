@@ -57,6 +57,8 @@ ARRIVALS = (ARRIVE, TENSOR_COMMIT)
 ASYNC_PROXY = (COPY, MMA, STORE, TENSOR_MMA)
 IN_TENSOR_MEMORY = (ACCUMULATE, TENSOR_LOAD, TENSOR_STORE)
 
+Position = tuple[int, int]  # process, actions since its period 0 began
+
 UNKNOWN = -1  # bytes of a copy whose size is a value of the work item
 
 

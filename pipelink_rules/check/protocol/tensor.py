@@ -13,43 +13,13 @@ In one thread ld and st need the wait only, and mma on one accumulator nothing: 
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from pipelink_rules.check.protocol.model import ACCUMULATE, AFTER, BEFORE, Action
-
-if TYPE_CHECKING:
-    from pipelink_rules.check.protocol.clocks import Clocks
-    from pipelink_rules.check.protocol.graph import Access, Position
+from pipelink_rules.check.protocol import tensor_fences
+from pipelink_rules.check.protocol.clocks import Clocks
+from pipelink_rules.check.protocol.graph import Access
+from pipelink_rules.check.protocol.model import ACCUMULATE
 
 NO_FENCE, OVERLAPPING = "no fence", "overlapping"
 MISSING_BEFORE, MISSING_AFTER = 0, 1
-
-
-def fences_after(
-    actions: Sequence[Action], process: int, ends: Sequence[Position], finite: bool
-) -> tuple[Position, ...]:
-    """For each end the first fence::before_thread_sync that follows it in its process."""
-    places = [at for at, action in enumerate(actions) if action.kind == BEFORE]
-    found = []
-    for _, end in ends:
-        period, place = divmod(end, len(actions))
-        number = bisect_right(places, place)
-        if number < len(places):
-            found.append((process, period * len(actions) + places[number]))
-        elif places and not finite:
-            found.append((process, (period + 1) * len(actions) + places[0]))
-    return tuple(found)
-
-
-def fence_of(actions: Sequence[Action], position: int, finite: bool) -> tuple[int, int] | None:
-    """(position, periods ago) of the last fence::after_thread_sync in front of an action."""
-    places = [at for at, action in enumerate(actions) if action.kind == AFTER]
-    number = bisect_right(places, position)
-    if number:
-        return places[number - 1], 0
-    return (places[-1], 1) if places and not finite else None
 
 
 def broken(
@@ -64,7 +34,7 @@ def broken(
         if first.action.kind != ACCUMULATE:  # the wait is enough
             return None if clocks.passed(here, first.ends, apart, False) else (OVERLAPPING, ())
     actions = graph.composition.processes[second.process].period
-    fence = fence_of(actions, second.position, graph.finite)
+    fence = tensor_fences.fence_of(actions, second.position, graph.finite)
     if fence is not None:
         place, ago = fence
         row = clocks.rows[graph.base[second.process] + place]

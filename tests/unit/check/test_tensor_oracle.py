@@ -13,7 +13,7 @@ from unit.check.interleavings import DEADLOCK, LIMIT, OK, RACE, explore
 from unit.check.oracle_comparison import REGISTERS, agree, compare, periods
 from unit.check.tensor_compositions import accumulators, stored, tensor
 
-from pipelink_rules.check.protocol import tensor as rules
+from pipelink_rules.check.protocol import tensor_fences as rules
 from pipelink_rules.check.protocol.blueprint import Blueprint
 from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.examine import examine
