@@ -136,13 +136,7 @@ class Machine:
             regs[name] = None
 
     def _loop_heads(self, code: Code, position: int) -> list[int]:
-        return [
-            target
-            for source, statement in enumerate(code.instructions)
-            if statement.base == "bra"
-            for target in code.successors(source)[:1]
-            if target <= position <= source
-        ]
+        return [target for place, target in code.jumps if target <= position <= place]
 
     def finish(self) -> None:
         """The end of a work item: what was begun and is not ended is an event of its own."""

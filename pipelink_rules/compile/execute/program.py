@@ -46,6 +46,15 @@ class Code:
         return (following,)
 
     @cached_property
+    def jumps(self) -> tuple[tuple[int, int], ...]:
+        """(place, target) of every branch."""
+        return tuple(
+            (place, self.successors(place)[0])
+            for place, statement in enumerate(self.instructions)
+            if statement.base == "bra"
+        )
+
+    @cached_property
     def joins(self) -> dict[int, int]:
         """For each branch, where all its paths meet again (its immediate post-dominator)."""
         end = len(self.instructions)
