@@ -169,7 +169,11 @@ def _broken(kinds: dict[str, Any]) -> list[str]:
         counts = [found[key] for key in ("inputs", "accepted", "refused", "fault")]
         cells = [name, *counts, len(found["codes"]), found["slowest_ms"], found["peak_mb_more"]]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return [*lines, ""]
+    faults = [
+        f"{name} {fault}" for name, found in sorted(kinds.items()) for fault in found["faults"]
+    ]
+    told = f"Faults that are open: {'; '.join(faults)}." if faults else "No fault is open."
+    return [*lines, "", told, ""]
 
 
 def _public(threads: list[dict[str, Any]]) -> list[str]:
