@@ -12,13 +12,14 @@ from pipelink_rules.check.protocol.build import compose
 from pipelink_rules.check.protocol.model import COPY, STORE, WRITE, Composition
 from pipelink_rules.check.protocol.trips import Range, ranges
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, dotted, operations
+from pipelink_rules.check.resolved import Resolved, dotted
 from pipelink_rules.check.tensor_copy import GRAIN, SAMPLES, box_bytes
 from pipelink_rules.check.types import shape_of
 from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.contract.item import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Member, Port
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import RING
 from pipelink_rules.model.source import Expr
 

@@ -14,11 +14,12 @@ from itertools import product
 
 from pipelink_rules.check.phrases import labels
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.check.types import same_shape, shape_of
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import DTYPES, Member, Op, Port
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import MULTICAST, RING, Channel, Connection
 
 MOST_POINTS = 65_536  # evaluated one by one, where the swizzles differ

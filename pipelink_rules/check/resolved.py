@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.contract.expression import evaluate
-from pipelink_rules.model.contract import Contract, Op, Port, Repeat, Role
+from pipelink_rules.model.contract import Contract, Port, Role
 from pipelink_rules.model.program import Channel, Connection, Program, ProgramRole
 from pipelink_rules.model.target import Target
 
@@ -44,10 +42,6 @@ class Resolved:
         """The warps that run a role."""
         return self._homes[instance, role]
 
-    def declared_warps(self, end: End) -> int:
-        """Warps of a port's role, as its contract says."""
-        return evaluate(self.role_of(end).warps, {})
-
     def connections_of(self, channel: Channel) -> tuple[Connection, ...]:
         """The connections that a channel carries, in order of its consumers."""
         by_consumer = {item.consumer: item for item in self.program.connections}
@@ -62,12 +56,3 @@ class Resolved:
 def dotted(end: End) -> str:
     """`load.ab`."""
     return ".".join(end)
-
-
-def operations(body: tuple[Op | Repeat, ...]) -> Iterator[Op]:
-    """All operations, those of repeats once."""
-    for item in body:
-        if isinstance(item, Repeat):
-            yield from operations(item.body)
-        else:
-            yield item

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from pipelink_rules.check.layout import copied_tiles, describe, difference
 from pipelink_rules.check.phrases import labels
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import DTYPES, Layout, Member, Op, Port
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source import Expr
 
 GRAIN = 16  # bytes: sizes, addresses and strides of bulk and tensor copies

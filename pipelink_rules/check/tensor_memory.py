@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from pipelink_rules.check.phrases import count, labels
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Op, Role
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.target import TARGETS
 
 QUADRANTS = 4  # warp w of a warpgroup reaches lanes 32 * w to 32 * w + 31

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from pipelink_rules.check.phrases import count, labels
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, dotted, operations
+from pipelink_rules.check.resolved import Resolved, dotted
 from pipelink_rules.contract.expression import equal, evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Member, Port
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import HANDOVER, Connection
 
 _PROXY = {

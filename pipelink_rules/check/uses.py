@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from pipelink_rules.check.phrases import labels
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Op, Port, Role
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source import Span
 
 # (space, direction) -> the verbs that use such a port; copies and stores name it as their source.

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from pipelink_rules.check.phrases import labels
 from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Op, Role
+from pipelink_rules.model.operation import operations
 
 # No warp is asked to be whole for these.
 _OF_A_THREAD = ("read", "write")

@@ -8,13 +8,14 @@ all CTAs need the same bytes: each copies a slice, and the hardware writes it to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pipelink_rules.collect.values import known
 from pipelink_rules.contract.item import item_layout, member_bytes
 from pipelink_rules.contract.params import AXES
-from pipelink_rules.model.contract import DTYPES, Contract, Member, Op, Port, Repeat
+from pipelink_rules.model.contract import DTYPES, Contract, Member, Port
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import Multicast
 
 SLICE_ROWS = 8  # a swizzle repeats after eight rows: slices are whole repetitions
@@ -68,7 +69,7 @@ class Sharing:
     def _member(self, contract: Contract, port: Port, member: Member) -> Multicast | str:
         copies = [
             op
-            for op in _operations(contract.role(port.role).body)
+            for op in operations(contract.role(port.role).body)
             if (op.verb, op.target, op.member) == ("copy", port.name, member.name)
         ]
         if len(copies) != 1:
@@ -77,7 +78,7 @@ class Sharing:
         uses = [
             op
             for role in contract.roles
-            for op in _operations(role.body)
+            for op in operations(role.body)
             if op.source == tensor.name
         ]
         if len(uses) != 1:  # its tensor map is one of slices
@@ -122,11 +123,3 @@ class Sharing:
             if self.extents[axis] > 1 and not any(axis in self.varies.get(f, ()) for f in along)
         )
         return [axes, *((axis,) for axis in axes if len(axes) > 1)] if axes else []
-
-
-def _operations(body: tuple[Op | Repeat, ...]) -> Iterator[Op]:
-    for item in body:
-        if isinstance(item, Repeat):
-            yield from _operations(item.body)
-        else:
-            yield item

@@ -10,6 +10,7 @@ from pipelink_rules.collect.order import data_order
 from pipelink_rules.collect.values import number
 from pipelink_rules.collect.warps import WARPGROUP, assign_warps
 from pipelink_rules.model.contract import Op, Repeat, round_registers
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, ProgramRole
 from pipelink_rules.model.variant import Variant
 
@@ -65,12 +66,7 @@ def _program_role(roles: Roles, variants: Mapping[str, Variant], group: Group) -
 
 def _moves(body: tuple[Op | Repeat, ...], port: str) -> bool:
     """Whether some operation moves the port's data through registers (tcgen05.ld, tcgen05.st)."""
-    return any(
-        _moves(item.body, port)
-        if isinstance(item, Repeat)
-        else item.verb in ("read", "write") and item.target == port
-        for item in body
-    )
+    return any(op.verb in ("read", "write") and op.target == port for op in operations(body))
 
 
 def _waiting(roles: Roles, group: Group) -> list[int]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pipelink_rules.contract.arithmetic import Value
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.model.contract import DTYPES, Contract, Member, Op, Port, Repeat
+from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source import Expr, Span
 
 WARPS_CTA = 32
@@ -130,10 +131,8 @@ def check_bound(
 
 
 def _repeats(bounds: _Bounds, name: str, body: tuple[Op | Repeat, ...]) -> None:
-    for item in body:
-        if isinstance(item, Repeat):
-            bounds.number(item.count, f"`repeat` of {name}", 0, EXTENT)
-            _repeats(bounds, name, item.body)
+    for repeat in repeats(body):
+        bounds.number(repeat.count, f"`repeat` of {name}", 0, EXTENT)
 
 
 def _port(bounds: _Bounds, port: Port) -> None:

@@ -13,6 +13,7 @@ from pipelink_rules.contract.text import Node, Scalar, Table
 from pipelink_rules.diagnostics.diagnostic import Label
 from pipelink_rules.diagnostics.suggest import did_you_mean
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Op, Port, Repeat
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source import Expr, Span
 
 RINGS_IN, RINGS_OUT = ("ring in", "tensor_memory in"), ("ring out", "tensor_memory out")
@@ -94,7 +95,7 @@ def read_body(block: Block, key: str, reach: Reach) -> tuple[Op | Repeat, ...]:
 
 def uses_mma(body: tuple[Op | Repeat, ...]) -> bool:
     """Whether some operation is a wgmma group."""
-    return any(uses_mma(item.body) if isinstance(item, Repeat) else item.wgmma for item in body)
+    return any(op.wgmma for op in operations(body))
 
 
 def _read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pipelink_rules.model.source import Expr, Span
@@ -66,3 +67,20 @@ class Repeat:
     count: Expr
     body: tuple[Op | Repeat, ...]
     span: Span | None = None
+
+
+def operations(body: Iterable[Op | Repeat]) -> Iterator[Op]:
+    """All operations in program order, those of repeats once."""
+    for item in body:
+        if isinstance(item, Repeat):
+            yield from operations(item.body)
+        else:
+            yield item
+
+
+def repeats(body: Iterable[Op | Repeat]) -> Iterator[Repeat]:
+    """All repeats in program order, the outer one before those in it."""
+    for item in body:
+        if isinstance(item, Repeat):
+            yield item
+            yield from repeats(item.body)

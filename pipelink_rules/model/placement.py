@@ -151,10 +151,6 @@ class Placement:
         """First column of tensor memory of a need; KeyError where there is none."""
         return dict(self.columns)[need]
 
-    def barrier_offset(self, channel: str) -> int:
-        """Byte offset of full[0] of a channel's first share; empty[0] is 8 * stages bytes on."""
-        return dict(self.barriers)[channel]
-
     def first_warp(self, role: str) -> int:
         """First warp of a role; KeyError where there is none."""
         return dict(self.warps)[role]

@@ -16,8 +16,8 @@ from judge import Verdict, bare
 from mutants import Mutant
 from running import protocols, runs_well, shape_of
 
-from pipelink_rules.check.resolved import operations
 from pipelink_rules.model.contract import Role
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.place.problem import problem_of
 from pipelink_rules.place.verify import verify

@@ -23,10 +23,11 @@ from pipelink_rules.check.counters.model import (
     Line,
     Step,
 )
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.contract.bounds import MOST_TIMES
 from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.model.contract import Op, Port, Repeat, Role, WorkField
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import COUNTER, SCRATCH
 from pipelink_rules.model.source import Expr
 

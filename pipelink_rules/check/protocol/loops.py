@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from pipelink_rules.contract.expression import names
 from pipelink_rules.model.contract import Op, Repeat
+from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.program import Program
 
 
@@ -21,7 +22,5 @@ def loop_fields(program: Program) -> frozenset[str]:
 
 def count_names(body: tuple[Op | Repeat, ...]) -> Iterator[str]:
     """Names in the counts of repeats, nested ones too."""
-    for item in body:
-        if isinstance(item, Repeat):
-            yield from names(item.count)
-            yield from count_names(item.body)
+    for repeat in repeats(body):
+        yield from names(repeat.count)

@@ -15,9 +15,10 @@ from pipelink_rules.check.protocol.phrases import file_of, notes_of, what_of
 from pipelink_rules.check.protocol.tensor import MISSING_AFTER
 from pipelink_rules.check.protocol.verify import Found
 from pipelink_rules.check.protocol.words_order import damage, pair
-from pipelink_rules.check.resolved import Resolved, operations
+from pipelink_rules.check.resolved import Resolved
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Op, Role
+from pipelink_rules.model.operation import operations
 
 _AWAIT = {TENSOR_LOAD: "await tensor load", TENSOR_STORE: "await tensor store"}
 _NAMES = {ACCUMULATE: "tcgen05.mma", TENSOR_LOAD: "tcgen05.ld", TENSOR_STORE: "tcgen05.st"}

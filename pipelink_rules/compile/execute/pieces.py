@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from pipelink_rules.compile.execute.compare import Difference
 from pipelink_rules.contract.expression import evaluate
-from pipelink_rules.model.contract import Contract, Op, Repeat, Role
+from pipelink_rules.model.contract import Contract, Op, Role
+from pipelink_rules.model.operation import operations
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Pieces:
     ) -> Difference | None:
         """The first address that belongs to another piece as well."""
         named: dict[str, set[Op]] = {}
-        for op in _flat(self.role.body):
+        for op in operations(self.role.body):
             if op.index and op.verb not in ("signal", "until"):
                 name = op.source if op.verb in ("copy", "store") else op.target
                 named.setdefault(name, set()).add(op)
@@ -46,10 +47,3 @@ class Pieces:
                     f"an address that was in {list(other)}",
                 )
         return None
-
-
-def _flat(body: tuple[Op | Repeat, ...]) -> list[Op]:
-    found: list[Op] = []
-    for item in body:
-        found += _flat(item.body) if isinstance(item, Repeat) else [item]
-    return found

@@ -19,6 +19,7 @@ from pipelink_rules.compile.execute.state import (
 from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.contract.item import item_layout, tensor_columns
 from pipelink_rules.model.contract import RINGS, Contract, Op, Port, Repeat, Role, WorkField
+from pipelink_rules.model.operation import operations, repeats
 
 _STAGES = 4  # of every ring that may have so many
 _RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
@@ -63,7 +64,9 @@ class Scenario:
 def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> Scenario:
     """The values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
     rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
-    rings.sort(key=lambda port: not _multiplied(role.body, port.name))  # descriptors hold 18 bits
+    done = list(operations(role.body))
+    multiplied = {op.target for op in done if op.verb == "mma"}
+    rings.sort(key=lambda port: port.name not in multiplied)  # descriptors hold 18 bits
     ranges, top = [], 1024
     columns = _TENSOR
     for port in rings:
@@ -89,7 +92,7 @@ def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> Scenar
         dict(_regions(contract, role.name)),
         tuple(_tables(contract, role, {item.name: item for item in ranges})),
         frozenset(port.name for port in contract.ports if port.role == role.name and port.raw),
-        tuple(_stored(role.body)),
+        tuple(name for op in done if op.verb == "store" for name in (op.target, op.source)),
     )
     symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
     stages = max((item.stages for item in ranges if item.ring), default=1)
@@ -109,24 +112,6 @@ def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> I
 
 def _symbol(minimum: int, multiple: int) -> int:
     return max(-(-_SYMBOL // multiple) * multiple, minimum)
-
-
-def _stored(body: tuple[Op | Repeat, ...]) -> Iterator[str]:
-    """What bulk stores read and write."""
-    for item in body:
-        if isinstance(item, Repeat):
-            yield from _stored(item.body)
-        elif item.verb == "store":
-            yield from (item.target, item.source)
-
-
-def _multiplied(body: tuple[Op | Repeat, ...], port: str) -> bool:
-    return any(
-        _multiplied(item.body, port)
-        if isinstance(item, Repeat)
-        else item.verb == "mma" and item.target == port
-        for item in body
-    )
 
 
 def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
@@ -176,11 +161,7 @@ def _field(field: WorkField, number: int) -> int:
 
 def counted(body: tuple[Op | Repeat, ...]) -> frozenset[str]:
     """The names that decide how often operations are done."""
-    found: frozenset[str] = frozenset()
-    for item in body:
-        if isinstance(item, Repeat):
-            found |= names(item.count) | counted(item.body)
-    return found
+    return frozenset(name for repeat in repeats(body) for name in names(repeat.count))
 
 
 def _regions(contract: Contract, role: str) -> Iterator[tuple[int, str]]:
@@ -237,12 +218,3 @@ def _write_ports(state: State, scenario: Scenario) -> None:
 def _put(state: State, word: int, values: list[int]) -> None:
     for number, value in enumerate(values):
         state.memory[word + number] = value
-
-
-def global_ports(contract: Contract, role: str) -> list[Port]:
-    """Ports whose accesses are compared per work item."""
-    return [
-        port
-        for port in contract.ports
-        if port.role == role and port.space in ("global", "registers")
-    ]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.check.resolved import operations
 from pipelink_rules.contract.clause import text_of
 from pipelink_rules.contract.load import load_contract
+from pipelink_rules.model.operation import operations
 
 ROOT = Path(__file__).parents[3]
 CONTRACTS = sorted(
