@@ -16,6 +16,9 @@ from declared import pairs
 pytestmark = pytest.mark.live
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+BROWSED = pytest.mark.skipif(
+    BROWSER is None, reason=f"no browser: none of {', '.join(BROWSERS)} on PATH"
+)
 WIDTHS = (390, 1280)  # CSS pixels: a telephone, a window
 
 # Run in the page: what is outside of its picture, what covers what, what is not readable.
@@ -87,7 +90,7 @@ def measured(page: Path, width: int, folder: Path, *options: str) -> dict[str, o
     return result
 
 
-@pytest.mark.skipif(BROWSER is None, reason=f"no browser: none of {', '.join(BROWSERS)} on PATH")
+@BROWSED
 @pytest.mark.parametrize(("name", "arch"), pairs())
 def test_page_is_laid_out(built: Checkout, tmp_path: Path, name: str, arch: str) -> None:
     page = built.megakernel(name, arch) / f"{name}.html"
@@ -100,7 +103,7 @@ def test_page_is_laid_out(built: Checkout, tmp_path: Path, name: str, arch: str)
         assert found["width"] <= found["window"], "the page scrolls sideways"
 
 
-@pytest.mark.skipif(BROWSER is None, reason=f"no browser: none of {', '.join(BROWSERS)} on PATH")
+@BROWSED
 def test_dark_colours_are_readable(built: Checkout, tmp_path: Path) -> None:
     name, arch = pairs()[0]
     page = built.megakernel(name, arch) / f"{name}.html"
@@ -109,7 +112,7 @@ def test_dark_colours_are_readable(built: Checkout, tmp_path: Path) -> None:
     assert not found["faint"]
 
 
-@pytest.mark.skipif(BROWSER is None, reason=f"no browser: none of {', '.join(BROWSERS)} on PATH")
+@BROWSED
 def test_the_measurement_finds_what_it_looks_for(tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text(
