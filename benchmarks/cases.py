@@ -82,9 +82,9 @@ def files_of(case: Case) -> dict[str, str]:
 
 def declaration_of(case: Case, *, allowed: bool) -> dict[str, Any]:
     """The keywords of `env.Megakernel`; allowed: with the codes of the case allowed."""
-    import declared
+    import shipped_declarations
 
-    made = dict(declared.megakernels()[case.megakernel])
+    made = dict(shipped_declarations.megakernels()[case.megakernel])
     for key, value in case.declaration.items():
         value = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
         made[key] = {**made.get(key, {}), **value}
@@ -95,21 +95,21 @@ def declaration_of(case: Case, *, allowed: bool) -> dict[str, Any]:
 
 def findings_of(case: Case) -> set[str]:
     """Codes of the check for the edited contracts and declaration."""
-    import declared
+    import shipped_declarations
 
     from pipelink_rules.check.check import check
-    from pipelink_rules.collect.collect import collect
-    from pipelink_rules.collect.infer import bind_instances
-    from pipelink_rules.collect.spec import make_spec
     from pipelink_rules.contract.load import parse_contract
     from pipelink_rules.model.target import TARGETS
+    from pipelink_rules.program.infer import bind_instances
+    from pipelink_rules.program.resolve import resolve
+    from pipelink_rules.program.spec import parse_declaration
 
-    contracts = dict(declared.contracts())
+    contracts = dict(shipped_declarations.contracts())
     for name, text in files_of(case).items():
         if name.endswith(SUFFIXES["contract"]):
             package, _, file = name.rpartition("/")
             label = f"//{package}:{file.removesuffix(SUFFIXES['contract'])}"
             contracts[label] = parse_contract(text, name)
-    spec = make_spec(**declaration_of(case, allowed=False))
-    program = collect(spec, bind_instances(spec, contracts, {}), "sm_90a")
+    spec = parse_declaration(**declaration_of(case, allowed=False))
+    program = resolve(spec, bind_instances(spec, contracts, {}), "sm_90a")
     return {item.code for item in check(program, TARGETS["sm_90a"])}

@@ -69,7 +69,7 @@ def link_case(case: Any, copy: Any) -> dict[str, Any]:
 
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
     from pipelink_rules.files.codec import read_json
-    from pipelink_rules.model.image import Manifest
+    from pipelink_rules.model.linked_kernel import Manifest
 
     name = case.megakernel
     row: dict[str, Any] = {"name": case.name, "megakernel": name, "what": case.what}

@@ -75,9 +75,9 @@ def programs(arguments: argparse.Namespace) -> list[Any]:
 
 def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """The slowest check of all programs, and the median one; the same for its protocol part."""
-    from pipelink_rules.check import protocols
+    from pipelink_rules.check import protocol_checks
     from pipelink_rules.check.check import check
-    from pipelink_rules.check.resolved import Resolved
+    from pipelink_rules.check.program_index import ProgramIndex
     from pipelink_rules.model.target import TARGETS
 
     found = programs(arguments)
@@ -87,7 +87,9 @@ def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     }
     protocol = {
         item.name: _median(
-            lambda item=item: list(protocols.findings(Resolved(item, TARGETS[item.target]))),
+            lambda item=item: list(
+                protocol_checks.check_protocol(ProgramIndex(item, TARGETS[item.target]))
+            ),
             arguments.times,
         )
         for item in found
@@ -101,12 +103,12 @@ def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Placement with Z3, verified; the import of the solver is not counted."""
     from pipelink_rules.place.place import place
-    from pipelink_rules.place.problem import problem_of
+    from pipelink_rules.place.problem import placement_problem
 
     found = programs(arguments)
-    place(problem_of(found[0]))
+    place(placement_problem(found[0]))
     times = {
-        item.name: _median(lambda item=item: place(problem_of(item)), arguments.times)
+        item.name: _median(lambda item=item: place(placement_problem(item)), arguments.times)
         for item in found
     }
     return _slowest("placement", times, 50, "one joint problem, after import")
@@ -114,7 +116,7 @@ def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Every role of every object of a build, run and compared with its contract."""
-    from pipelink_rules.compile.execute.audit import audit_roles
+    from pipelink_rules.audit.audit_role import audit_roles
     from pipelink_rules.compile.ptx import read_ptx
     from pipelink_rules.contract.sidecar import load_sidecar
 

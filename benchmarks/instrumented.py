@@ -42,8 +42,8 @@ def main() -> int:
     import torch  # noqa: F401
     from children import in_child
 
-    import pipelink_rules.launch.compare
-    import pipelink_rules.report.waits  # noqa: F401
+    import pipelink_rules.launch.compare_recording
+    import pipelink_rules.report.stalls  # noqa: F401
 
     section = begun(arguments.out, "launches")
     if section is None:
@@ -138,7 +138,7 @@ def repeated_sizes(reference: Any) -> dict[str, int]:
 
 def recorded(name: str) -> dict[str, Any]:
     """One launch against the contracts."""
-    from pipelink_rules.launch.compare import agrees, compare, report
+    from pipelink_rules.launch.compare_recording import agrees, compare, report
 
     kernel = kernel_of("record", name)
     inputs, arrays = arrays_of(kernel, SMALL)
@@ -160,18 +160,18 @@ def sanitized(name: str) -> dict[str, str]:
 
 def traced(name: str) -> dict[str, Any]:
     """A trace and its summary."""
-    from pipelink_rules.report.waits import waits_text
+    from pipelink_rules.report.stalls import stall_report
 
     kernel = kernel_of("trace", name)
     inputs, arrays = arrays_of(kernel, TRACED)
     recording = kernel.trace(**inputs, **arrays, file=BUILD / "trace" / f"{name}.trace.json")
-    return {"text": waits_text(recording)}
+    return {"text": stall_report(recording)}
 
 
 def hang() -> dict[str, Any]:
     """The launch of a megakernel whose ring has a stage too few, recorded until it hangs."""
     from pipelink_rules.launch import load
-    from pipelink_rules.launch.compare import compare, report
+    from pipelink_rules.launch.compare_recording import compare, report
 
     kernel = load(FORCED / "gemm.manifest.json", watchdog_cycles=200_000_000)
     inputs, arrays = arrays_of(kernel, SMALL)

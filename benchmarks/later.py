@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cases import SUFFIXES, Case, edited, files_of
 
 from pipelink_rules.files.codec import decode, encode, read_json, write_json
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program, runtime_build
 
@@ -35,10 +35,10 @@ def replaced(placement: Placement, changes: Mapping[str, Any]) -> Placement:
 
 def faults_of(program: Path, placement: Placement) -> list[str]:
     """What the verifier says to a placement."""
-    from pipelink_rules.place.problem import problem_of
+    from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import verify
 
-    return verify(problem_of(read_json(program, Program)), placement)
+    return verify(placement_problem(read_json(program, Program)), placement)
 
 
 def with_boxes(manifest: Manifest, boxes: Mapping[str, list[int]]) -> Manifest:
@@ -70,7 +70,7 @@ class Later:
 
     def link(self, runtime: str) -> Path:
         """The folder with cubin and manifest under a runtime."""
-        from pipelink_rules.steps.image import LinkRequest, describe_image, link_image
+        from pipelink_rules.actions.link_actions import LinkRequest, link_image, write_reports
 
         name, to = self.case.megakernel, self.out / runtime
         to.mkdir()
@@ -94,7 +94,7 @@ class Later:
         spec = replace(self.program.spec, allow=(*self.program.spec.allow, *allow))
         link_image(request, self.toolkit, spec)
         described = [files[key] for key in ("manifest.json", "map.txt", "html")]
-        describe_image(
+        write_reports(
             request.program, request.placement, request.audit, request.cubin, runtime, *described
         )
         manifest = read_json(files["manifest.json"], Manifest)

@@ -32,7 +32,7 @@ RUNS = ("stages", "transfers", "warps", "argument", "cluster", "split")
 
 def main() -> int:
     """Runs all mutants and writes what became of them."""
-    import declared
+    import shipped_declarations
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--processes", type=int, default=2)
@@ -40,7 +40,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     names = arguments.megakernel or sorted(
-        declared.megakernels(), key=lambda name: -len(declared.megakernels()[name]["instances"])
+        shipped_declarations.megakernels(),
+        key=lambda name: -len(shipped_declarations.megakernels()[name]["instances"]),
     )
     start = time.monotonic()
     found: list[Outcome] = []

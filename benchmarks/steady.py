@@ -60,10 +60,10 @@ def estimate_all() -> int:
 
 def estimate(program: Program, placement: Placement) -> dict[str, Any]:
     """What the map says, and a launch in which every CTA is busy all the time."""
-    from pipelink_rules.check.protocol.blueprint import Blueprint
-    from pipelink_rules.check.protocol.interval import interval
+    from pipelink_rules.check.protocol.initiation_interval import interval
+    from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 
-    found = interval(Blueprint(program), dict(placement.stages))
+    found = interval(ProtocolIndex(program), dict(placement.stages))
     tile = next((work.tile for work in _works(program) if work.tile), ())
     extents = [int(str(extent.literal or 1)) for extent in tile]
     if len(extents) == 3:

@@ -47,7 +47,7 @@ def page(files: Iterable[Path]) -> str:
 
 def summary_text(results: dict[str, Any]) -> str:
     """The same tables for a terminal."""
-    from pipelink_rules.report.columns import columns
+    from pipelink_rules.report.text_table import columns
 
     lines = [circumstances(results)]
     for title, heading, rows in tables(results):

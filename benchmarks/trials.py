@@ -58,11 +58,11 @@ def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
 
 def accepted(text: str) -> bool:
     """Whether no stage refuses the mutant of a line, and there is a GPU here to run it."""
-    import declared
+    import shipped_declarations
     from copies import ARCH
     from whole import outcome
 
-    if ARCH not in declared.megakernels()[text.partition(":")[0]]["archs"]:
+    if ARCH not in shipped_declarations.megakernels()[text.partition(":")[0]]["archs"]:
         return False
     return not outcome(*found_by(text)).stage
 
@@ -131,7 +131,7 @@ def found_by(text: str) -> tuple[str, Any]:
 
 def files_of(megakernel: str, mutant: Any) -> dict[str, str]:
     """The contract or the SConscript with the change."""
-    import declared
+    import shipped_declarations
     import yaml
     from copies import sconscript_of
     from judge import texts
@@ -141,7 +141,7 @@ def files_of(megakernel: str, mutant: Any) -> dict[str, str]:
         data = applied(texts()[mutant.component], mutant)
         name = mutant.component.removeprefix("//").replace(":", "/") + ".contract.yaml"
         return {name: yaml.safe_dump(data, sort_keys=False, width=1000)}
-    declaration = applied(declared.megakernels()[megakernel], mutant)
+    declaration = applied(shipped_declarations.megakernels()[megakernel], mutant)
     return {f"megakernels/{megakernel}/SConscript": sconscript_of(declaration)}
 
 

@@ -15,7 +15,7 @@ from setuptools.command.build_py import build_py
 # setuptools loads this file by its path, outside of any package.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pipelink_rules.files.shipped import COPY, SHIPPED
+from pipelink_rules.files.installed_files import COPY, SHIPPED
 
 _LEFT_OUT = {"__pycache__"}
 

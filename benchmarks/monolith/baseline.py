@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelink_rules.launch.kernel import Kernel
-from pipelink_rules.model.image import KernelParameter, Manifest, TensorArgument
+from pipelink_rules.model.linked_kernel import KernelParameter, Manifest, TensorArgument
 
 SOURCE = Path(__file__).with_name("gemm.cu")
 SHARED_BYTES = 4 * 48 * 1024 + 8 * 4096 + 64  # stages, staging, mbarriers: as in gemm.cu

@@ -10,44 +10,44 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelink_rules.check import (
-    cluster,
-    coverage,
+    convergence,
+    copy_coverage,
+    declared_accesses,
     layout,
-    numeric,
-    protocols,
-    schedule,
-    tensor_copy,
+    multicast_receivers,
+    numerics,
+    protocol_checks,
+    tensor_maps,
     tensor_memory,
     types,
-    uses,
-    warps,
+    work_fields,
 )
-from pipelink_rules.check.counters import rules as counters
-from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.check.counters import checks as counters
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.registry import Check
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import Target
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Check, ...] = (
     *types.RULES,
     *layout.RULES,
-    *tensor_copy.RULES,
-    *coverage.RULES,
-    *schedule.RULES,
-    *cluster.RULES,
-    *warps.RULES,
+    *tensor_maps.RULES,
+    *copy_coverage.RULES,
+    *work_fields.RULES,
+    *multicast_receivers.RULES,
+    *convergence.RULES,
     *tensor_memory.RULES,
-    *uses.RULES,
-    *numeric.RULES,
-    *protocols.RULES,
+    *declared_accesses.RULES,
+    *numerics.RULES,
+    *protocol_checks.RULES,
     *counters.RULES,
 )
 
 
 def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:
     """All findings of a program, one per code and subject, sorted by code and place."""
-    resolved = Resolved(program, target)
+    resolved = ProgramIndex(program, target)
     return _once(finding for rule in RULES for finding in rule.find(resolved))
 
 
@@ -55,7 +55,7 @@ def check_stages(
     program: Program, target: Target, stages: Mapping[str, int]
 ) -> tuple[Diagnostic, ...]:
     """Findings of the protocol for the stage counts of a placement (channel -> stages)."""
-    return _once(protocols.findings(Resolved(program, target), stages))
+    return _once(protocol_checks.check_protocol(ProgramIndex(program, target), stages))
 
 
 def _once(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

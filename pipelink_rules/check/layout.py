@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterator
 from itertools import product
 
-from pipelink_rules.check.phrases import labels
-from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.registry import Check
 from pipelink_rules.check.types import same_shape, shape_of
+from pipelink_rules.check.wording import labels
 from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.contract import DTYPES, Member, Op, Port
+from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import MULTICAST, RING, Channel, Connection
 
@@ -104,7 +104,7 @@ def describe(member: Member) -> str:
     return order + (f", swizzle {member.layout.swizzle}" if member.layout.swizzle else "")
 
 
-def layouts_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_layouts(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0601: the layouts of a tile, as maps, are equal on both ends of a ring."""
     for connection in resolved.program.connections:
         if connection.transfer not in (RING, MULTICAST):
@@ -142,7 +142,7 @@ def _differ(
     )
 
 
-def copied_tiles(resolved: Resolved) -> Iterator[tuple[str, Op, Port, Port]]:
+def check_copied_tiles(resolved: ProgramIndex) -> Iterator[tuple[str, Operation, Port, Port]]:
     """(instance, operation, tensor, ring) of every tensor copy into a ring."""
     for instance in resolved.program.instances:
         contract = instance.variant.contract
@@ -152,11 +152,11 @@ def copied_tiles(resolved: Resolved) -> Iterator[tuple[str, Op, Port, Port]]:
                     yield instance.name, op, contract.port(op.source), contract.port(op.target)
 
 
-def stages_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_stage_alignment(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0604: every tile of every stage starts where its swizzle and its copies ask."""
     tensor_copies = {
         (instance, op.target, op.member)
-        for instance, op, tensor, _ in copied_tiles(resolved)
+        for instance, op, tensor, _ in check_copied_tiles(resolved)
         if tensor.tile is not None
     }
     for channel in resolved.program.channels:
@@ -175,7 +175,7 @@ def stages_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 def _misaligned(
-    resolved: Resolved, channel: Channel, member: Member, need: int, at: int
+    resolved: ProgramIndex, channel: Channel, member: Member, need: int, at: int
 ) -> Diagnostic:
     connection = resolved.connection(channel)
     have = math.gcd(channel.align, channel.stage_bytes, at)
@@ -196,7 +196,7 @@ def _misaligned(
     )
 
 
-def buffers_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_buffer_alignment(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0604: a buffer that a tensor copy stores from starts where the copy's swizzle asks."""
     for instance in resolved.program.instances:
         contract = instance.variant.contract
@@ -239,7 +239,7 @@ def buffers_aligned(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 RULES = (
-    Rule(("PL0601",), layouts_agree),
-    Rule(("PL0604",), stages_aligned),
-    Rule(("PL0604",), buffers_aligned),
+    Check(("PL0601",), check_layouts),
+    Check(("PL0604",), check_stage_alignment),
+    Check(("PL0604",), check_buffer_alignment),
 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
 
 @dataclass(frozen=True)
-class Rule:
+class Check:
     """`find` yields diagnostics of `codes` and no others."""
 
     codes: tuple[str, ...]
-    find: Callable[[Resolved], Iterable[Diagnostic]]
+    find: Callable[[ProgramIndex], Iterable[Diagnostic]]

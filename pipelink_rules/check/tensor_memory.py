@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.phrases import count, labels
-from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.registry import Check
+from pipelink_rules.check.wording import count, labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.contract import Op, Role
+from pipelink_rules.model.contract import Operation, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.target import TARGETS
 
 QUADRANTS = 4  # warp w of a warpgroup reaches lanes 32 * w to 32 * w + 31
 
 
-def there_is_some(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_tensor_memory_available(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0810: the target has tensor memory."""
     if resolved.target.tmem_columns:
         return
@@ -43,7 +43,7 @@ def there_is_some(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def lanes_are_reached(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_lane_coverage(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0702: what moves data through registers runs on whole warpgroups."""
     for instance, role, op in _tensor_ops(resolved, ("read", "write")):
         warps = resolved.home(instance, role.name).warps
@@ -69,7 +69,7 @@ def lanes_are_reached(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def one_thread_issues(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_single_issuer(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0707: one thread issues tcgen05.mma, so its role is one warp."""
     for instance, role, op in _tensor_ops(resolved, ("mma",)):
         warps = resolved.home(instance, role.name).warps
@@ -90,7 +90,9 @@ def one_thread_issues(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def _tensor_ops(resolved: Resolved, verbs: tuple[str, ...]) -> Iterator[tuple[str, Role, Op]]:
+def _tensor_ops(
+    resolved: ProgramIndex, verbs: tuple[str, ...]
+) -> Iterator[tuple[str, Role, Operation]]:
     """(instance, role, operation): the first one of each role that is about tensor memory."""
     for instance in resolved.program.instances:
         contract = instance.variant.contract
@@ -102,7 +104,7 @@ def _tensor_ops(resolved: Resolved, verbs: tuple[str, ...]) -> Iterator[tuple[st
                     break
 
 
-def commits_stay_here(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_commit_scope(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0811: a stage that CTAs of a cluster fill for each other is given back to all of them."""
     for channel in resolved.program.channels:
         if not channel.multicast:
@@ -135,8 +137,8 @@ def commits_stay_here(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 RULES = (
-    Rule(("PL0811",), commits_stay_here),
-    Rule(("PL0810",), there_is_some),
-    Rule(("PL0702",), lanes_are_reached),
-    Rule(("PL0707",), one_thread_issues),
+    Check(("PL0811",), check_commit_scope),
+    Check(("PL0810",), check_tensor_memory_available),
+    Check(("PL0702",), check_lane_coverage),
+    Check(("PL0707",), check_single_issuer),
 )

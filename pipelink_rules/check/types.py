@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.phrases import count, labels
-from pipelink_rules.check.registry import Rule
-from pipelink_rules.check.resolved import Resolved, dotted
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
+from pipelink_rules.check.registry import Check
+from pipelink_rules.check.wording import count, labels
 from pipelink_rules.contract.expression import equal, evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import Member, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import HANDOVER, Connection
@@ -35,7 +35,7 @@ def same_shape(a: Member, b: Member) -> bool:
     )
 
 
-def tiles_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_tiles(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0610, PL0602, PL0609: the tiles of an item, or the fragment, are the same on both ends."""
     for connection in resolved.program.connections:
         source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
@@ -57,7 +57,7 @@ def _names(
     connection: Connection, source: Port, sink: Port, given: list[str], taken: list[str]
 ) -> Diagnostic:
     missing = [name for name in taken if name not in given]
-    helps = did_you_mean(missing[0], given, "its tiles") if missing else ()
+    helps = similar_name_help(missing[0], given, "its tiles") if missing else ()
     if not helps:
         helps = (f"declare the tiles {', '.join(given)} in this order on both ends",)
     return Diagnostic(
@@ -113,7 +113,7 @@ def _shape(connection: Connection, given: Member, taken: Member) -> Diagnostic:
     )
 
 
-def fragments_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_fragments(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0608, PL0611: what passes in registers fits the threads of both ends."""
     for connection in resolved.program.connections:
         source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
@@ -139,7 +139,7 @@ def fragments_agree(resolved: Resolved) -> Iterator[Diagnostic]:
             reason = "a hand-over stores them" if connection.transfer == HANDOVER else "the reader"
             yield Diagnostic(
                 "PL0611",
-                f"`{dotted(connection.producer)}` passes accumulators on with "
+                f"`{qualified_name(connection.producer)}` passes accumulators on with "
                 f"{count(source.pending, 'wgmma group')} in flight, {reason} allows {allowed}",
                 labels(
                     (source.where("pending"), f"{source.pending} in flight"),
@@ -157,7 +157,7 @@ def fragments_agree(resolved: Resolved) -> Iterator[Diagnostic]:
             yield from _fragment_rows(resolved, instance.name, port)
 
 
-def _fragment_rows(resolved: Resolved, instance: str, port: Port) -> Iterator[Diagnostic]:
+def _fragment_rows(resolved: ProgramIndex, instance: str, port: Port) -> Iterator[Diagnostic]:
     """A wgmma fragment has 64 rows per warpgroup of its role; `in_place` keeps the shape."""
     if port.fragment != "wgmma_m64":
         return
@@ -198,7 +198,7 @@ def _fragment_rows(resolved: Resolved, instance: str, port: Port) -> Iterator[Di
             )
 
 
-def rates_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_rates(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1002: both ends move as many items per work item, whatever the work item."""
     for connection in resolved.program.connections:
         source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
@@ -206,8 +206,8 @@ def rates_agree(resolved: Resolved) -> Iterator[Diagnostic]:
             continue
         yield Diagnostic(
             "PL1002",
-            f"`{dotted(connection.producer)}` makes {source.rate} items per work item, "
-            f"`{dotted(connection.consumer)}` takes {sink.rate}",
+            f"`{qualified_name(connection.producer)}` makes {source.rate} items per work item, "
+            f"`{qualified_name(connection.consumer)}` takes {sink.rate}",
             labels(
                 (sink.where("rate"), f"takes {sink.rate}"),
                 (source.where("rate"), f"makes {source.rate}"),
@@ -221,10 +221,10 @@ def rates_agree(resolved: Resolved) -> Iterator[Diagnostic]:
         )
 
 
-def scalars_agree(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_scalars(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0613: one launcher keyword has one type."""
     for keyword, ends in resolved.program.scalars:
-        ports = [(dotted(end), resolved.port(end)) for end in ends]
+        ports = [(qualified_name(end), resolved.port(end)) for end in ends]
         for name, port in ports[1:]:
             first, other = ports[0]
             if port.type == other.type:
@@ -245,7 +245,7 @@ def scalars_agree(resolved: Resolved) -> Iterator[Diagnostic]:
             )
 
 
-def proxies_hold(resolved: Resolved) -> Iterator[Diagnostic]:
+def check_proxies(resolved: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0614: `proxy` of a ring port is the proxy that its operations use."""
     for instance in resolved.program.instances:
         contract = instance.variant.contract
@@ -274,9 +274,9 @@ def proxies_hold(resolved: Resolved) -> Iterator[Diagnostic]:
 
 
 RULES = (
-    Rule(("PL0602", "PL0609", "PL0610"), tiles_agree),
-    Rule(("PL0608", "PL0611"), fragments_agree),
-    Rule(("PL1002",), rates_agree),
-    Rule(("PL0613",), scalars_agree),
-    Rule(("PL0614",), proxies_hold),
+    Check(("PL0602", "PL0609", "PL0610"), check_tiles),
+    Check(("PL0608", "PL0611"), check_fragments),
+    Check(("PL1002",), check_rates),
+    Check(("PL0613",), check_scalars),
+    Check(("PL0614",), check_proxies),
 )

@@ -63,29 +63,29 @@ def _run(words: list[str]) -> int:
     else:
         arguments = _overview().parse_args(words or ["--help"])  # a usage error, help or version
         return 2
-    from pipelink_rules.cli.show import show, show_bug
+    from pipelink_rules.cli.report import report, report_internal_error
 
     try:
         return perform(module.run, arguments)
     except PipelinkError as problem:
-        return show(problem.diagnostics, arguments)
+        return report(problem.diagnostics, arguments)
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception as problem:
         if os.environ.get("PIPELINK_TRACEBACK") == "1":
             raise
-        return show_bug(problem, name, arguments)
+        return report_internal_error(problem, name, arguments)
 
 
 def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
     """Runs a command; a file that contradicts itself is a finding about that file."""
-    from pipelink_rules.files.entered import entered
+    from pipelink_rules.files.bad_input import reporting_bad_input
 
     values = vars(arguments)
     files = [values[name] for name in INPUTS if isinstance(values.get(name), str)]
     if not files:
         return int(run(arguments))
-    with entered(*files):
+    with reporting_bad_input(*files):
         return int(run(arguments))
 
 
@@ -93,7 +93,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     """As wide as the terminal; in a file always the same."""
 
     def __init__(self, prog: str) -> None:
-        from pipelink_rules.diagnostics.width import output_width
+        from pipelink_rules.diagnostics.terminal_width import output_width
 
         super().__init__(prog, width=output_width(100))
 

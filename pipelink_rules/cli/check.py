@@ -6,13 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.inputs import existing, root_of
-from pipelink_rules.cli.show import read_json, show
+from pipelink_rules.cli.locate_inputs import existing, root_of
+from pipelink_rules.cli.report import read_json, report
+from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec, Program
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 
 
@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     file = existing(arguments.file)
     root = root_of(arguments, file)
     program = program_of(file, root, arguments.arch)
-    findings = force(check(program, TARGETS[program.target]), program.spec)
+    findings = apply_allowances(check(program, TARGETS[program.target]), program.spec)
     findings = (*findings, *unused(findings, program.spec))
-    code = show(findings, arguments, "it does not link")
+    code = report(findings, arguments, "it does not link")
     if not findings and arguments.diag == "text":
         ends, rings = len(program.connections), len(program.channels)
         sys.stdout.write(
@@ -48,22 +48,22 @@ def program_of(file: Path, root: Path, arch: str | None) -> Program:
         if program.target not in TARGETS:
             raise _unknown_target(file, program.target)
         return program
-    from pipelink_rules.collect.collect import collect
-    from pipelink_rules.collect.infer import bind_instances
+    from pipelink_rules.program.infer import bind_instances
+    from pipelink_rules.program.resolve import resolve
 
     spec = read_json(file, MegakernelSpec)
     target = arch or (spec.archs[0] if spec.archs else "sm_90a")
     if target not in TARGETS:
         raise _unknown_target(file, target)
     contracts = {item.label: contract_of(item.label, root) for item in spec.instances}
-    return collect(spec, bind_instances(spec, contracts), target)
+    return resolve(spec, bind_instances(spec, contracts), target)
 
 
 def contract_of(text: str, root: Path) -> Contract:
     """The contract behind a label: `//a/b:c` is a/b/c.contract.yaml, as components are laid out."""
+    from pipelink_rules.actions.labels import LIBRARY, parse_label
     from pipelink_rules.contract.load import load_contract
-    from pipelink_rules.files.shipped import shipped_root
-    from pipelink_rules.steps.labels import LIBRARY, parse_label
+    from pipelink_rules.files.installed_files import shipped_root
 
     label = parse_label(text)
     if label is None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from pipelink_rules import __version__
-from pipelink_rules.cli.show import show
+from pipelink_rules.cli.report import report
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
 _PACKAGES = ("scons", "z3-solver", "pyyaml", "rich", "filelock", "cuda-bindings")
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         toolkit = find_toolkit(arguments.build)
         lines += _backends(toolkit, arguments.build)
     except PipelinkError as problem:
-        code = show(problem.diagnostics, arguments)
+        code = report(problem.diagnostics, arguments)
     lines += _gpus()
     if arguments.diag == "text":
         width = max(len(name) for name, _ in lines)
@@ -66,12 +66,12 @@ def _compiler() -> Iterator[Line]:
 
 def _toolkits(build: str) -> Iterator[Line]:
     """Every candidate in the order of preference, probed."""
-    from pipelink_rules.toolkit.find import candidates, examine
+    from pipelink_rules.toolkit.find import candidates, probe_candidate
     from pipelink_rules.toolkit.toolkit import Toolkit
 
     taken = False
     for candidate in candidates(os.environ):
-        found = examine(candidate, build, os.environ)
+        found = probe_candidate(candidate, build, os.environ)
         place = f"{found.source}: {found.root}"
         if isinstance(found, Toolkit):
             word = "passes the probe, not needed" if taken else "taken"

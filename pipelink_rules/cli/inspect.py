@@ -9,15 +9,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelink_rules.cli.inputs import existing
-from pipelink_rules.cli.show import read_json
+from pipelink_rules.cli.locate_inputs import existing
+from pipelink_rules.cli.report import read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.files.codec import read_data
 from pipelink_rules.model.contract import Contract
-from pipelink_rules.model.image import Manifest
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
-from pipelink_rules.report.columns import columns
+from pipelink_rules.report.text_table import columns
 
 _STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface", "twin")
 

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelink_rules.cli.inputs import existing, megakernel_in, stem_of
-from pipelink_rules.cli.show import read_json
+from pipelink_rules.cli.locate_inputs import existing, megakernel_in, stem_of
+from pipelink_rules.cli.report import read_json
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.program import Program, runtime_build
-from pipelink_rules.model.source import Span
-from pipelink_rules.report.forced import forced_lines
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.report.allowed import forced_lines
 
 if TYPE_CHECKING:
     from pipelink_rules.toolkit.toolkit import Toolkit
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
-    from pipelink_rules.steps.image import LinkRequest, describe_image, link_image
-    from pipelink_rules.steps.paths import runtime_fatbin, variant_files
+    from pipelink_rules.actions.link_actions import LinkRequest, link_image, write_reports
+    from pipelink_rules.actions.paths import runtime_fatbin, variant_files
     from pipelink_rules.toolkit.find import find_toolkit
 
     file = megakernel_in(arguments.folder, ".program.json")
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     link_image(request, toolkit)
     for suffix in ("program.json", "placement.json"):
         shutil.copyfile(file.parent / f"{name}.{suffix}", out / f"{name}.{suffix}")
-    describe_image(
+    write_reports(
         str(out / f"{name}.program.json"),
         request.placement,
         request.audit,
@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: Toolkit) -> Path:
     """The object of a build of the device runtime, compiled now."""
     from pipelink_rules.compile.object import compile_object
-    from pipelink_rules.diagnostics.suggest import did_you_mean
-    from pipelink_rules.files.shipped import shipped
+    from pipelink_rules.diagnostics.suggest import similar_name_help
+    from pipelink_rules.files.installed_files import shipped
 
     source = shipped("components", "runtime", f"{name}.cu")
     if not source.is_file():
@@ -114,7 +114,7 @@ def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: To
             f"there is no device runtime `{name}`",
             expected=", ".join(known),
             found=name,
-            helps=did_you_mean(name, known),
+            helps=similar_name_help(name, known),
             subject=name,
         )
     compile_object(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pipelink_rules.cli.inputs import megakernel_in, stem_of
-from pipelink_rules.cli.show import read_json
-from pipelink_rules.model.image import Audit
+from pipelink_rules.cli.locate_inputs import megakernel_in, stem_of
+from pipelink_rules.cli.report import read_json
+from pipelink_rules.model.linked_kernel import Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the map; without an audit (nothing was linked) the placement alone."""
-    from pipelink_rules.place.problem import problem_of
+    from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import demand
     from pipelink_rules.report.map import placement_text, render_map
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     program = read_json(file, Program)
     placed = folder / f"{stem}.placement.json"
     placement = read_json(placed, Placement)
-    demand(problem_of(program), placement, str(placed))
+    demand(placement_problem(program), placement, str(placed))
     audit = folder / f"{stem}.audit.json"
     if audit.is_file():
         sys.stdout.write(render_map(program, placement, read_json(audit, Audit)))

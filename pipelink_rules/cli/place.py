@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.inputs import megakernel_in, root_of
-from pipelink_rules.cli.show import read_json
+from pipelink_rules.cli.locate_inputs import megakernel_in, root_of
+from pipelink_rules.cli.report import read_json
 from pipelink_rules.files.codec import to_json, write_json
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
@@ -23,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Places, verifies without the solver, and prints or writes."""
     from pipelink_rules.place.place import place
-    from pipelink_rules.place.problem import problem_of
+    from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import verify
 
     file = megakernel_in(arguments.file, ".program.json")
     root_of(arguments, file)
     program = read_json(file, Program)
     previous = read_json(arguments.keep, Placement) if arguments.keep else None
-    problem = problem_of(program)
+    problem = placement_problem(program)
     placement = place(problem, previous)
     faults = verify(problem, placement)
     if faults:

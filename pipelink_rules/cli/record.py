@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.show import read_json
+from pipelink_rules.cli.report import read_json
 from pipelink_rules.model.recording import Recording
 
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the comparison; 1 where a role differs or the launch failed."""
-    from pipelink_rules.launch.compare import agrees, compare, report
+    from pipelink_rules.launch.compare_recording import agrees, compare, report
 
     recording = read_json(Path(arguments.file), Recording)
     results = compare(recording)

@@ -7,13 +7,13 @@ import statistics
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pipelink_rules.cli.inputs import megakernel_in
+from pipelink_rules.cli.locate_inputs import megakernel_in
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.report.forced import forced_lines
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.report.allowed import forced_lines
 
 if TYPE_CHECKING:
-    from pipelink_rules.model.image import Manifest
+    from pipelink_rules.model.linked_kernel import Manifest
 
 DEFAULT_SIZE = 4096
 
@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Loads, launches, times; says where an output was not written."""
     from pipelink_rules.launch import load
-    from pipelink_rules.launch.condition import value_of
+    from pipelink_rules.launch.device_array import DeviceArray, Timer
     from pipelink_rules.launch.driver import Driver
-    from pipelink_rules.launch.scratch import DeviceArray, Timer
+    from pipelink_rules.launch.manifest_expression import value_of
 
     kernel = load(megakernel_in(arguments.manifest, ".manifest.json"), cubin=arguments.cubin)
     manifest = kernel.manifest
@@ -91,7 +91,7 @@ def values_of(
                 f"`{word}` sets nothing of {manifest.name}",
                 expected=", ".join(f"{item}=..." for item in known),
                 found=word,
-                helps=did_you_mean(name, known, "names"),
+                helps=similar_name_help(name, known, "names"),
                 subject=word,
             )
         given[name] = value

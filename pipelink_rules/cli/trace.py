@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.show import read_json
+from pipelink_rules.cli.report import read_json
 from pipelink_rules.model.recording import Recording
 
 
@@ -22,11 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Prints the summary; writes the trace events where asked to."""
     from pipelink_rules.files.atomic import write_text
-    from pipelink_rules.report.timeline import chrome_trace
-    from pipelink_rules.report.waits import waits_text
+    from pipelink_rules.report.chrome_trace import chrome_trace
+    from pipelink_rules.report.stalls import stall_report
 
     recording = read_json(Path(arguments.file), Recording)
-    sys.stdout.write(waits_text(recording))
+    sys.stdout.write(stall_report(recording))
     if arguments.output:
         write_text(arguments.output, json.dumps(chrome_trace(recording)) + "\n")
         sys.stdout.write(f"{arguments.output}: open it at https://ui.perfetto.dev\n")

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.compile.nvcc import Unit, listing_argv, object_argv
-from pipelink_rules.compile.run import Subject, compile_checked, run
-from pipelink_rules.compile.weak import weak_table
+from pipelink_rules.compile.command_lines import Unit, listing_argv, object_argv
+from pipelink_rules.compile.compiler_errors import Subject, compile_checked, run
+from pipelink_rules.compile.weak_symbols import weak_table
 from pipelink_rules.files.atomic import sha256, write_text
 from pipelink_rules.files.codec import to_json
 from pipelink_rules.model.variant import WeakSymbol

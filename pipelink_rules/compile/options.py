@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 # Code-generation flags and their defaults (nvcc --help).  They belong to the variant: they enter
 # its digest and have to agree in a link.
@@ -63,7 +63,7 @@ class Options:
     other: tuple[str, ...]  # harmless options, in the order given
 
 
-def sort_out(copts: Iterable[str], span: Span | None = None) -> Options:
+def classify_options(copts: Iterable[str], span: Span | None = None) -> Options:
     """Separates code-generation flags from harmless options; PL1215 on everything else."""
     explicit: dict[str, bool] = {}
     fast = False

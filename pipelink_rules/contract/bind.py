@@ -9,14 +9,14 @@ from typing import Any
 
 from pipelink_rules.contract import expression
 from pipelink_rules.contract.arithmetic import Value
-from pipelink_rules.contract.bounds import check_bound
-from pipelink_rules.contract.flags import FLAG_DEFAULTS, normal_flags
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
-from pipelink_rules.contract.params import refused
+from pipelink_rules.contract.parse_params import refused
+from pipelink_rules.contract.validate_numbers import check_bound
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, round_registers
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.model.variant import Variant
 
 SETMAXNREG_LEAST = 24
@@ -69,7 +69,7 @@ def _arguments(
     params = {param.name: param for param in contract.params}
     for unknown in sorted(set(arguments) - set(params)):
         symbol = unknown in {item.name for item in contract.symbols}
-        helps = did_you_mean(unknown, params, "parameters") or (f"{name} has no parameters",)
+        helps = similar_name_help(unknown, params, "parameters") or (f"{name} has no parameters",)
         if symbol:
             helps = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
         labels = (*_place(place), *_place(contract.span, "this component"))
@@ -123,7 +123,7 @@ def _check_value(
             expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
             found=f"the {'text' if isinstance(value, str) else type(value).__name__} "
             f"{str(value)[:60]!r}",
-            helps=did_you_mean(str(value), DTYPES) if param.type == "dtype" else (),
+            helps=similar_name_help(str(value), DTYPES) if param.type == "dtype" else (),
             subject=subject,
         )
     assert isinstance(value, (int, str))

@@ -22,7 +22,7 @@ from pipelink_rules.contract.syntax import (
 )
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.model.contract import DTYPES
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 
 
 def check_syntax(expr: Expr | str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from pipelink_rules.contract import expression
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import did_you_mean
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.source_span import Expr, Span
 
 # kind of a name -> how messages call it
 NAMED = {
@@ -57,7 +57,7 @@ class Findings:
                     "PL0031",
                     f"{clause} names `{name}`, which is not declared",
                     place,
-                    helps=did_you_mean(name, usable, "declared"),
+                    helps=similar_name_help(name, usable, "declared"),
                 )
             elif known[name] not in scope:
                 wanted = " and ".join(_PLURAL[kind] for kind in scope)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from pipelink_rules.contract.expression import evaluate
-from pipelink_rules.contract.item import item_layout
+from pipelink_rules.contract.item_layout import item_layout
 from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
 from pipelink_rules.model.variant import Variant
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pipelink_rules.contract.block_parser import Block
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.header import cap_words
-from pipelink_rules.contract.names import problem_with
-from pipelink_rules.contract.ops import Reach
-from pipelink_rules.contract.params import (
+from pipelink_rules.contract.identifiers import invalid_identifier_reason
+from pipelink_rules.contract.parse_operations import OperationScope
+from pipelink_rules.contract.parse_params import (
     PARAM_KEYS,
     SYMBOL_KEYS,
     read_numeric,
@@ -19,7 +20,7 @@ from pipelink_rules.contract.params import (
     read_symbol,
     read_work,
 )
-from pipelink_rules.contract.ports import (
+from pipelink_rules.contract.parse_ports import (
     BARRIER_KEYS,
     BUFFER_KEYS,
     COMPILE_TIME,
@@ -30,13 +31,12 @@ from pipelink_rules.contract.ports import (
     read_buffer,
     read_port,
 )
-from pipelink_rules.contract.reader import Block
-from pipelink_rules.contract.roles import ROLE_KEYS, read_role
-from pipelink_rules.contract.text import Table, read_nodes, read_text, shown
+from pipelink_rules.contract.parse_roles import ROLE_KEYS, read_role
+from pipelink_rules.contract.yaml_tree import MappingNode, describe, read_nodes, read_text
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import Contract, Param, Port, Role
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 
 SCHEMA_VERSION = 1
@@ -65,7 +65,7 @@ KEYS = {
 
 def load_contract(path: str | Path) -> Contract:
     """The contract of a file; raises PipelinkError with every finding of the file."""
-    file = shown(path)
+    file = describe(path)
     return parse_contract(read_text(path, file), file)
 
 
@@ -118,7 +118,7 @@ def _contract(top: Block, findings: Findings, file: str) -> Contract:
         for n, b in top.blocks("named_barriers", BARRIER_KEYS, "named barrier")
     }
     check_in_place(findings, ports)
-    reach = Reach("", ports, buffers, barriers, blocks, not findings.blind)
+    reach = OperationScope("", ports, buffers, barriers, blocks, not findings.blind)
     roles = tuple(
         read_role(name, block, work, replace(reach, role=name)) for name, block in blocks.items()
     )
@@ -156,11 +156,11 @@ def _declare(top: Block) -> None:
     declared: dict[str, tuple[str, Span]] = {}
     work = top.nodes.get("work")
     tables = [(clause, top.nodes.get(clause), kind) for clause, kind in kinds.items()]
-    if isinstance(work, Table):
+    if isinstance(work, MappingNode):
         inner = {key.text: value for key, value in work.entries}
         tables.append(("work fields", inner.get("fields"), "field"))
     for clause, table, kind in tables:
-        if not isinstance(table, Table):
+        if not isinstance(table, MappingNode):
             continue
         for name, _ in table.entries:
             first = declared.setdefault(name.text, (clause, name.span))
@@ -180,7 +180,7 @@ def _component(top: Block) -> str:
     node = top.scalar("component", "a name")
     if node is None:
         return ""
-    if reason := problem_with(node.text):
+    if reason := invalid_identifier_reason(node.text):
         top.findings.add("PL0012", f"`{node.text}` cannot name a component: {reason}", node.span)
     return node.text
 
@@ -202,7 +202,7 @@ def _archs(top: Block) -> tuple[str, ...]:
                 node.span,
                 expected="some of " + ", ".join(TARGETS),
                 found=node.text,
-                helps=did_you_mean(node.text, TARGETS),
+                helps=similar_name_help(node.text, TARGETS),
             )
     return tuple(node.text for node in found)
 

@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 
-from pipelink_rules.contract.canonical import canonical_yaml
+from pipelink_rules.contract.canonical_yaml import canonical_yaml
+from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.interface import interface_of
-from pipelink_rules.contract.names import problem_with
-from pipelink_rules.contract.text import require_content, shown
+from pipelink_rules.contract.yaml_tree import describe, require_content
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.codec import decode, encode
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
 
 SIDECAR_VERSION = 1
@@ -54,7 +54,7 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
     PL0020 where it is not a sidecar, PL0021 where a half is not what its digest says, PL0022
     where another version of PipeLink wrote it.
     """
-    file = shown(path)
+    file = describe(path)
     data = _read(Path(path), file)
     if "sidecar" not in data:
         what = "it is a contract" if "contract" in data else "it has no `sidecar:`"
@@ -94,7 +94,7 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
 def _check_names(variant: Variant, file: str) -> None:
     """Component and digest are parts of file names: nothing in them may lead elsewhere."""
     component = variant.contract.component
-    if reason := problem_with(component):
+    if reason := invalid_identifier_reason(component):
         raise _no_sidecar(file, f"`{component[:80]}` cannot name a component: {reason}")
     if not DIGEST.fullmatch(variant.digest):
         raise _no_sidecar(file, f"`{variant.digest[:80]}` is no digest of a variant")

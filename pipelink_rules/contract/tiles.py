@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipelink_rules.contract.reader import Block
-from pipelink_rules.contract.text import Items, Scalar
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.contract.block_parser import Block
+from pipelink_rules.contract.yaml_tree import ScalarNode, SequenceNode
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import TileAccess
 
 TILE_KEYS = {"box": True, "swizzle": False, "along": False}
@@ -19,7 +19,7 @@ def read_tile(block: Block) -> TileAccess | None:
         return None
     box = inner.exprs("box", _COMPILE_TIME)
     shape = block.nodes.get("shape")
-    if box and isinstance(shape, Items) and not len(box) == len(shape.items) <= 5:
+    if box and isinstance(shape, SequenceNode) and not len(box) == len(shape.items) <= 5:
         block.findings.add(
             "PL0017",
             f"{inner.named('box')} has another rank than `shape`, or more than 5 modes",
@@ -38,7 +38,7 @@ def _along(block: Block) -> tuple[str, ...] | None:
     known = block.findings.known
     found = []
     for node in block.items("along", "work fields", may_be_empty=True):
-        if not isinstance(node, Scalar):
+        if not isinstance(node, ScalarNode):
             block.wrong(node, "a work field", block.named("along"))
         elif known.get(node.text) == "field" or block.findings.blind:
             found.append(node.text)
@@ -48,6 +48,6 @@ def _along(block: Block) -> tuple[str, ...] | None:
                 "PL0016",
                 f"{block.named('along')} names `{node.text}`, which is not a work field",
                 node.span,
-                helps=did_you_mean(node.text, fields, "work fields"),
+                helps=similar_name_help(node.text, fields, "work fields"),
             )
     return tuple(sorted(set(found)))

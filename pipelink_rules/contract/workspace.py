@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelink_rules.contract.reader import Block
+from pipelink_rules.contract.block_parser import Block
 
 SCOPES = ("cta", "cluster", "gpu", "sys")  # from narrow to wide
 INITS = ("none", "zero")

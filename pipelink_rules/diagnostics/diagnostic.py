@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.clean import lines, one_line
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
-from pipelink_rules.diagnostics.snippet import Lines, printable, quote, source_lines
+from pipelink_rules.diagnostics.source_snippet import Lines, printable, quote, source_lines
 
 JSON_SCHEMA = "pipelink/diagnostics/1"
 

@@ -14,7 +14,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return lower[found[0]] if found else ""
 
 
-def did_you_mean(word: str, known: Iterable[str], what: str = "") -> tuple[str, ...]:
+def similar_name_help(word: str, known: Iterable[str], what: str = "") -> tuple[str, ...]:
     """The `helps` of an unknown word: the nearest known one, or the list where it is short."""
     options = sorted(set(known))
     if found := nearest(word, options):

@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files import json_text
 from pipelink_rules.files.atomic import write_text
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 Noun = TypeVar("Noun")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
-class Unfit(ValueError):
+class DecodeError(ValueError):
     """A value that is not of its kind; `where` leads to it: `Program.roles[3].warps`."""
 
     def __init__(self, where: str, reason: str):
@@ -88,8 +88,8 @@ def _damaged(name: str, kind: str, problem: Exception, text: str) -> PipelinkErr
     if isinstance(problem, json.JSONDecodeError):
         place = Span(name, problem.lineno, problem.colno)
         reason = f"{problem.msg} at line {problem.lineno}"
-    elif isinstance(problem, Unfit):
-        place = Span(name, *json_text.place_of(text, problem.path))
+    elif isinstance(problem, DecodeError):
+        place = Span(name, *json_text.location_of(text, problem.path))
     elif isinstance(problem, UnicodeDecodeError):
         reason = f"byte {problem.start} is not UTF-8"
     elif isinstance(problem, RecursionError):
@@ -122,7 +122,7 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
-        raise Unfit(where, f"expected {hint.__name__}, found {type(data).__name__}")
+        raise DecodeError(where, f"expected {hint.__name__}, found {type(data).__name__}")
     if hint is str and not data.isprintable():
         _check_text(data, where)
     return data
@@ -130,11 +130,11 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
 
 def _check_text(data: str, where: str) -> None:
     if "\0" in data:
-        raise Unfit(where, "a text with a null character")
+        raise DecodeError(where, "a text with a null character")
     try:
         data.encode()
     except UnicodeEncodeError:
-        raise Unfit(where, "a text that is not Unicode") from None
+        raise DecodeError(where, "a text that is not Unicode") from None
 
 
 def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
@@ -148,16 +148,16 @@ def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
             return _decode(option, data, where)
         except ValueError as failed:
             problem = problem or failed
-    raise problem or Unfit(where, "unexpected null")
+    raise problem or DecodeError(where, "unexpected null")
 
 
 def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(data, list):
-        raise Unfit(where, f"expected a list, found {type(data).__name__}")
+        raise DecodeError(where, f"expected a list, found {type(data).__name__}")
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return tuple(_decode(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
     if len(data) != len(arguments):
-        raise Unfit(where, f"expected {len(arguments)} entries, found {len(data)}")
+        raise DecodeError(where, f"expected {len(arguments)} entries, found {len(data)}")
     return tuple(
         _decode(kind, item, f"{where}[{i}]")
         for i, (kind, item) in enumerate(zip(arguments, data, strict=True))
@@ -166,12 +166,12 @@ def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[An
 
 def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
-        raise Unfit(where, f"expected an object, found {type(data).__name__}")
+        raise DecodeError(where, f"expected an object, found {type(data).__name__}")
     hints = _hints(kind)
     names = {item.name for item in dataclasses.fields(kind)}
     unknown = sorted(set(data) - names)
     if unknown:
-        raise Unfit(where, f"unknown key {unknown[0]!r:.80}")
+        raise DecodeError(where, f"unknown key {unknown[0]!r:.80}")
     required = {
         item.name
         for item in dataclasses.fields(kind)
@@ -179,5 +179,5 @@ def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     }
     missing = sorted(required - set(data))
     if missing:
-        raise Unfit(where, f"missing key {missing[0]!r}")
+        raise DecodeError(where, f"missing key {missing[0]!r}")
     return kind(**{key: _decode(hints[key], item, f"{where}.{key}") for key, item in data.items()})

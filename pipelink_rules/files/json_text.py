@@ -65,7 +65,7 @@ def _float(text: str) -> float:
     return value
 
 
-def place_of(text: str, path: Path_) -> tuple[int, int]:
+def location_of(text: str, path: Path_) -> tuple[int, int]:
     """Line and column of a value in a valid JSON text; of the value around it where it is not."""
     at = best = 0
     stack: list[list[Any]] = []  # [opening, key or index, waiting for a key]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from pipelink_rules.glue.writer import CudaWriter
+from pipelink_rules.glue.cuda_writer import CudaWriter
 from pipelink_rules.model.program import Channel, Program
 
 
@@ -23,7 +23,7 @@ def reaches(program: Program) -> bool:
     return any(channel.multicast for channel in program.channels)
 
 
-def begin(out: CudaWriter, program: Program) -> None:
+def emit_prologue(out: CudaWriter, program: Program) -> None:
     """After the set-up of the barriers: everybody has to see them."""
     if reaches(program):
         out.comment("Others copy to this CTA and arrive at its barriers: they have to be set up.")
@@ -32,7 +32,7 @@ def begin(out: CudaWriter, program: Program) -> None:
         out.line("__syncthreads();")
 
 
-def end(out: CudaWriter, program: Program) -> None:
+def emit_epilogue(out: CudaWriter, program: Program) -> None:
     """After the last work item of all roles."""
     if reaches(program):
         out.comment("Nobody leaves while others may still reach its shared memory.")

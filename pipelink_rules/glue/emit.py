@@ -7,13 +7,13 @@ deterministic and says why: one comment a decision, the instance's name on every
 
 from __future__ import annotations
 
-from pipelink_rules.glue import cluster, tensor
-from pipelink_rules.glue.names import constant, cpp_expression, parameter_names
+from pipelink_rules.glue import cluster, tensor_memory
+from pipelink_rules.glue.cpp_names import constant, cpp_expression, parameter_names
+from pipelink_rules.glue.cuda_writer import CudaWriter
+from pipelink_rules.glue.emit_role import emit_role
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.glue.role import emit_role
-from pipelink_rules.glue.writer import CudaWriter
 from pipelink_rules.model.contract import DTYPES
-from pipelink_rules.model.image import KernelParameter
+from pipelink_rules.model.linked_kernel import KernelParameter
 from pipelink_rules.model.placement import Placement, Warpgroup
 from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY, Program, ProgramRole
 
@@ -37,8 +37,8 @@ def emit_glue(program: Program, placement: Placement) -> str:
     out.indent()
     _set_up(out, program, placement, parameters)
     _dispatch(out, program, placement)
-    tensor.end(out, placement)
-    cluster.end(out, program)
+    tensor_memory.end(out, placement)
+    cluster.emit_epilogue(out, program)
     out.dedent()
     out.line("}")
     return out.text()
@@ -99,7 +99,7 @@ def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
         for channel in program.channels:
             stem, count = constant(channel.name), stages[channel.name]
             if channel.kind == TENSOR_MEMORY:
-                tensor.stages(out, channel, placement)
+                tensor_memory.stages(out, channel, placement)
             else:
                 label = "accumulators handed over" if channel.kind == HANDOVER else "ring"
                 out.line(
@@ -116,7 +116,7 @@ def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
             for buffer in item.variant.contract.buffers:
                 name = f"{item.name}.{buffer.name}"
                 out.line(f"constexpr uint32_t {constant(name)} = {offsets[name]};  // buffer")
-        tensor.slot(out, placement)
+        tensor_memory.address_slot(out, placement)
         out.line()
     out.line()
 
@@ -139,7 +139,7 @@ def _set_up(
     out.line("const uint32_t shared = pipelink::shared_base(pl_shared);")
     out.line("const uint32_t warp = pipelink::uniform(threadIdx.x / 32);")
     out.line()
-    tensor.allocate(out, placement)
+    tensor_memory.allocate(out, placement)
     if program.channels:
         out.comment("One thread sets the barriers up; nobody passes before they are visible.")
     with out.block("if (threadIdx.x == 0)"):
@@ -155,8 +155,8 @@ def _set_up(
         for parameter, name in zip(parameters, parameter_names(parameters), strict=True):
             if parameter.kind == "tensor_map":
                 out.line(f"pipelink::prefetch({name});")
-    cluster.begin(out, program)
-    tensor.base(out, placement)
+    cluster.emit_prologue(out, program)
+    tensor_memory.load_base(out, placement)
     out.line()
     work = program.instance(program.schedule[0]).variant.contract.work
     items = cpp_expression(work.items) if work and work.items else "0"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pipelink_rules.glue.workspace import workspace_parameters
 from pipelink_rules.model.contract import Port
-from pipelink_rules.model.image import KernelParameter
+from pipelink_rules.model.linked_kernel import KernelParameter
 from pipelink_rules.model.program import Program
 
 

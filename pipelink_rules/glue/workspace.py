@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pipelink_rules.model.contract import Port
-from pipelink_rules.model.image import KernelParameter, Workspace
+from pipelink_rules.model.linked_kernel import KernelParameter, Workspace
 from pipelink_rules.model.program import COUNTER, SCRATCH, Program
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
 End = tuple[str, str]  # instance, port
 KINDS = {SCRATCH: "scratch", COUNTER: "counters"}  # transfer -> kind

@@ -1,7 +1,7 @@
 """Running what was linked: `load(path)` gives a callable.  Needs neither z3 nor SCons."""
 
-from pipelink_rules.launch.failure import LaunchError, WatchdogError
+from pipelink_rules.launch.errors import LaunchError, WatchdogError
 from pipelink_rules.launch.kernel import Kernel
-from pipelink_rules.launch.read import load
+from pipelink_rules.launch.load import load
 
 __all__ = ["Kernel", "LaunchError", "WatchdogError", "load"]

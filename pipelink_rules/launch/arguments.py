@@ -13,9 +13,9 @@ from typing import Any
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.launch.arrays import NotAnArray, View, view_of
-from pipelink_rules.launch.condition import ConditionError, names_in, solve_for, value_of
-from pipelink_rules.launch.failure import finding
-from pipelink_rules.model.image import Manifest, TensorArgument
+from pipelink_rules.launch.errors import finding
+from pipelink_rules.launch.manifest_expression import ConditionError, names_in, solve_for, value_of
+from pipelink_rules.model.linked_kernel import Manifest, TensorArgument
 
 _RANGES = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1)}
 

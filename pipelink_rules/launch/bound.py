@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-class Bound:
+class PreparedCall:
     """What `Kernel.bind` gives: call it to launch on the stream it was bound to.
 
     It keeps the arrays alive; do not resize them or change their storage meanwhile.

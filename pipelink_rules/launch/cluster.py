@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.failure import refuse
-from pipelink_rules.launch.loaded import Loaded
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.launch.errors import refuse
+from pipelink_rules.launch.loaded_kernel import Loaded
+from pipelink_rules.launch.manifest_expression import value_of
+from pipelink_rules.model.linked_kernel import Manifest
 
 
 def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:

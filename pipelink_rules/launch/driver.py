@@ -7,7 +7,7 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from pipelink_rules.launch.failure import LaunchError, refuse
+from pipelink_rules.launch.errors import LaunchError, refuse
 
 TENSOR_MAP_BYTES = 128
 

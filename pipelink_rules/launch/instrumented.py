@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from pipelink_rules.files.codec import write_json
-from pipelink_rules.launch.image import Image
+from pipelink_rules.launch.cubin_loader import CubinImage
+from pipelink_rules.launch.event_buffers import launch_with_events, require_runtime
 from pipelink_rules.launch.jitter import CYCLES
-from pipelink_rules.launch.noting import need_runtime, noted_launch
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.recording import Recording
 
 
@@ -33,7 +33,7 @@ class Instrumented:
         for which there is room.  file: also write the recording there, for `pipelink trace`.
         Raises PL1419 unless linked with runtime "trace".
         """
-        need_runtime(self.manifest, "trace", "trace")
+        require_runtime(self.manifest, "trace", "trace")
         return self._noted(positional, named, file, ctas=ctas, capacity=capacity, warm=1)
 
     def record(
@@ -50,7 +50,7 @@ class Instrumented:
         also write the recording there, for `pipelink record`.  Raises PL1419 unless linked with
         runtime "record".
         """
-        need_runtime(self.manifest, "record", "record")
+        require_runtime(self.manifest, "record", "record")
         return self._noted(positional, named, file, ctas=ctas, capacity=capacity, warm=0)
 
     def seed(self, value: int, *, cycles: int = CYCLES) -> None:
@@ -59,7 +59,7 @@ class Instrumented:
         cycles: longest usual delay before an operation, a power of two; one in 64 is eight times
         as long.  Raises PL1419 unless linked with runtime "jitter".
         """
-        need_runtime(self.manifest, "jitter", "seed")
+        require_runtime(self.manifest, "jitter", "seed")
         image = self._ready()
         image.loaded(None)
         assert image.jitter is not None
@@ -76,10 +76,10 @@ class Instrumented:
         call = launch.call
         image = self._ready()
         loaded = image.loaded(None)
-        recording = noted_launch(image, loaded, launch, call.grid, call.symbols, **limits)
+        recording = launch_with_events(image, loaded, launch, call.grid, call.symbols, **limits)
         if file is not None:
             write_json(Path(file), recording)
         return recording
 
-    def _ready(self) -> Image:
+    def _ready(self) -> CubinImage:
         raise NotImplementedError

@@ -9,7 +9,7 @@ from array import array
 from typing import Any
 
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.failure import refuse
+from pipelink_rules.launch.errors import refuse
 
 CYCLES = 2048  # longest usual delay before an operation
 _SYMBOL = b"pl_jitter"

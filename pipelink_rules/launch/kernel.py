@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipelink_rules.launch.allocate_outputs import Allocator, allocator_for, output_shapes
 from pipelink_rules.launch.arguments import (
     check_arrays,
     check_names,
@@ -15,19 +16,18 @@ from pipelink_rules.launch.arguments import (
     unify,
 )
 from pipelink_rules.launch.arrays import View, key_of, reader_for
-from pipelink_rules.launch.bound import Bound
+from pipelink_rules.launch.bound import PreparedCall
 from pipelink_rules.launch.cluster import grid_of, launch_config, resident_grid
+from pipelink_rules.launch.cubin_loader import CubinImage, loaded_for
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.failure import LaunchError, raise_if_any, refuse
-from pipelink_rules.launch.image import Image, loaded_for
+from pipelink_rules.launch.errors import LaunchError, raise_if_any, refuse
 from pipelink_rules.launch.instrumented import Instrumented
-from pipelink_rules.launch.loaded import Loaded
-from pipelink_rules.launch.outputs import Allocator, allocator_for, output_shapes
+from pipelink_rules.launch.loaded_kernel import Loaded
 from pipelink_rules.launch.packing import Packed, pack
 from pipelink_rules.launch.signature import argument_order, by_name, docstring_of, signature_of
 from pipelink_rules.launch.streams import current_stream, stream_handle
-from pipelink_rules.launch.workspace import Clear, Workspaces, capture_of
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.launch.workspace import WorkspacePool, ZeroedRange, capture_of
+from pipelink_rules.model.linked_kernel import Manifest
 
 CACHED_CALLS = 256  # distinct argument sets whose packed parameters are kept, per kernel
 
@@ -41,7 +41,7 @@ class _Call:
     packed: Packed
     configs: dict[int, Any]  # stream -> CUlaunchConfig, where plain numbers do not do
     symbols: Mapping[str, int]
-    clear: Clear | None = None  # what has to be zero when it begins
+    clear: ZeroedRange | None = None  # what has to be zero when it begins
 
 
 class Kernel(Instrumented):
@@ -76,13 +76,13 @@ class Kernel(Instrumented):
         self._calls: dict[Hashable, _Call] = {}  # in order of use: the first is the oldest
         self._last: tuple[Any, Any] = (None, None)  # key and call of the last one
         self._shapes: dict[Hashable, dict[str, tuple[int, ...]]] = {}  # outputs left out
-        self._image: Image | None = None
+        self._image: CubinImage | None = None
         self._current: Any = None  # cuCtxGetCurrent
         self._launch: Any = None  # cuLaunchKernel
         self._size = (manifest.threads, manifest.shared_bytes)
         self._owns = bool(manifest.workspace)
         self._configured = math.prod(manifest.cluster) > 1 or self._owns or manifest.coresident
-        self._workspaces: Workspaces | None = None
+        self._workspaces: WorkspacePool | None = None
 
     def __repr__(self) -> str:
         return f"<pipelink kernel {self.manifest.name} for {self.manifest.target}>"
@@ -108,7 +108,7 @@ class Kernel(Instrumented):
             return named[outputs[0]]
         return tuple(named[name] for name in outputs)
 
-    def bind(self, *positional: Any, stream: Any = None, **named: Any) -> Bound:
+    def bind(self, *positional: Any, stream: Any = None, **named: Any) -> PreparedCall:
         """Checks and packs a call once; the result launches it without looking again."""
         if positional:
             named = by_name(self.manifest, self._order, positional, named)
@@ -121,7 +121,7 @@ class Kernel(Instrumented):
             size = (call.grid, 1, 1, threads, 1, 1, shared)
             return self._launch(call.function, *size, handle, call.packed.address, 0)
 
-        return Bound(launch, self._failed, call)
+        return PreparedCall(launch, self._failed, call)
 
     def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
         """Checks and packs a call, and loads the cubin, without launching (before a capture)."""
@@ -264,10 +264,10 @@ class Kernel(Instrumented):
             self._calls.pop(next(iter(self._calls)), None)
         self._calls[tuple(key)] = call
 
-    def _ready(self) -> Image:
+    def _ready(self) -> CubinImage:
         if self._image is None:
             driver = Driver(self._driver_given)
-            self._image = Image(self.manifest, self._cubin, driver, self._watchdog_cycles)
+            self._image = CubinImage(self.manifest, self._cubin, driver, self._watchdog_cycles)
             self._launch = driver.api.cuLaunchKernel
             self._current = driver.api.cuCtxGetCurrent
         return self._image
@@ -276,11 +276,11 @@ class Kernel(Instrumented):
 
     def _workspace(
         self, loaded: Loaded, symbols: Mapping[str, int], stream: int
-    ) -> tuple[Mapping[str, int], Clear | None]:
+    ) -> tuple[Mapping[str, int], ZeroedRange | None]:
         if not self._owns:
             return {}, None
         if self._workspaces is None:
-            self._workspaces = Workspaces(self.manifest, self._ready().driver)
+            self._workspaces = WorkspacePool(self.manifest, self._ready().driver)
         return self._workspaces.of(loaded.context, stream, symbols)
 
     def _launch_configured(self, call: _Call, stream: int) -> Any:

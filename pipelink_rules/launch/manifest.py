@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from pipelink_rules.launch.condition import ConditionError, value_of
-from pipelink_rules.launch.failure import refuse
+from pipelink_rules.launch.errors import refuse
+from pipelink_rules.launch.manifest_expression import ConditionError, value_of
 from pipelink_rules.model.contract import DTYPES
-from pipelink_rules.model.image import Manifest
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.model.source_span import Span
 
 _DIRECTIONS = ("in", "out", "inout")
 _PARAMETERS = ("tensor_map", "pointer", "scratch", "counters", "i32", "u32", "f32")

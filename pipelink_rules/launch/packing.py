@@ -14,9 +14,9 @@ from typing import Any
 
 from pipelink_rules.launch.arrays import View
 from pipelink_rules.launch.driver import TENSOR_MAP_BYTES, Driver
-from pipelink_rules.launch.failure import LaunchError, refuse
+from pipelink_rules.launch.errors import LaunchError, refuse
 from pipelink_rules.model.contract import DTYPES
-from pipelink_rules.model.image import KernelParameter
+from pipelink_rules.model.linked_kernel import KernelParameter
 
 _MAP_DTYPES = {"u8": 0, "u32": 2, "i32": 3, "f16": 6, "f32": 7, "bf16": 9}  # CUtensorMapDataType
 _MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle

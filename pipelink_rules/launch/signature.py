@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from pipelink_rules.launch.failure import refuse
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.launch.errors import refuse
+from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.target import TARGETS
 
 

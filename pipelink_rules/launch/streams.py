@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from pipelink_rules.launch.failure import refuse
+from pipelink_rules.launch.errors import refuse
 
 
 def stream_handle(stream: Any) -> int:

@@ -11,8 +11,8 @@ import ctypes
 from typing import Any
 
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.failure import WatchdogError, finding
-from pipelink_rules.model.image import Manifest, Site
+from pipelink_rules.launch.errors import WatchdogError, finding
+from pipelink_rules.model.linked_kernel import Manifest, Site
 
 MAGIC = 0x504C5744  # "PLWD"
 REPORT = b"pl_watchdog_report"  # u64 of the runtime: device address of the report

@@ -13,23 +13,23 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pipelink_rules.launch.condition import value_of
 from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.manifest_expression import value_of
 from pipelink_rules.model.contract import DTYPES
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.linked_kernel import Manifest
 
 ALIGN = 256  # bytes, of every piece
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
-class Clear(NamedTuple):
+class ZeroedRange(NamedTuple):
     """Memory that has to be zero when a launch begins."""
 
     pointer: int
     words: int  # of 4 bytes
 
 
-class Workspaces:
+class WorkspacePool:
     """The workspaces of one kernel."""
 
     def __init__(self, manifest: Manifest, driver: Driver):
@@ -39,7 +39,7 @@ class Workspaces:
 
     def of(
         self, context: int, stream: int, symbols: Mapping[str, int]
-    ) -> tuple[dict[str, int], Clear | None]:
+    ) -> tuple[dict[str, int], ZeroedRange | None]:
         """Piece -> address for a launch on the stream, and what to clear before it."""
         offsets, size, cleared = {}, 0, 0
         for piece in self._pieces:
@@ -48,7 +48,7 @@ class Workspaces:
             size += -(-count * DTYPES[piece.dtype][0] // ALIGN) * ALIGN
             cleared = size if piece.cleared else cleared
         start = self._allocated((context, stream, capture_of(self._driver.api, stream)), size)
-        clear = Clear(start, math.ceil(cleared / 4)) if cleared else None
+        clear = ZeroedRange(start, math.ceil(cleared / 4)) if cleared else None
         return {name: start + offset for name, offset in offsets.items()}, clear
 
     def _allocated(self, place: tuple[int, int, int], size: int) -> int:

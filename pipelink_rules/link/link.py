@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.link.elf import Elf
-from pipelink_rules.link.log import LinkLog
+from pipelink_rules.link.link_inputs import check_objects, read_objects
+from pipelink_rules.link.linker_log import LinkLog
 from pipelink_rules.link.nvjitlink import nvjitlink
 from pipelink_rules.link.nvlink import nvlink
-from pipelink_rules.link.objects import check_objects, read_objects
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 BACKENDS: Mapping[str, Callable[..., LinkLog]] = {"nvlink": nvlink, "nvjitlink": nvjitlink}
@@ -40,7 +40,7 @@ def link(
             f"there is no linker `{backend}`",
             expected=" or ".join(BACKENDS),
             found=backend,
-            helps=did_you_mean(backend, BACKENDS),
+            helps=similar_name_help(backend, BACKENDS),
             subject=backend,
         )
     known = read_objects(objects, sidecars, toolkit)

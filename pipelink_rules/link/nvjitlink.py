@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pipelink_rules.compile.run import TIMEOUT, check_alive, quote
+from pipelink_rules.compile.compiler_errors import TIMEOUT, check_alive, quote
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.atomic import staged
-from pipelink_rules.link.log import LinkLog, failure, read_log
-from pipelink_rules.toolkit.probe import child_argv, child_environment
+from pipelink_rules.link.linker_log import LinkLog, failure, read_log
 from pipelink_rules.toolkit.process import run_tool
+from pipelink_rules.toolkit.self_test import child_argv, child_environment
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _UNUSABLE = 3  # exit status of the child: no library, no binding

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pipelink_rules.compile.nvcc import nvlink_argv
-from pipelink_rules.compile.run import run
+from pipelink_rules.compile.command_lines import nvlink_argv
+from pipelink_rules.compile.compiler_errors import run
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.atomic import staged
-from pipelink_rules.link.log import LinkLog, failure, read_log
+from pipelink_rules.link.linker_log import LinkLog, failure, read_log
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 

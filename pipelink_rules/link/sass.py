@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.model.image import BarrierSite
+from pipelink_rules.model.linked_kernel import BarrierSite
 from pipelink_rules.toolkit.process import run_tool
 from pipelink_rules.toolkit.toolkit import Toolkit
 
@@ -74,7 +74,7 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Region:
+class RoleCodeRange:
     """What a warpgroup runs from its setmaxnreg on."""
 
     registers: int  # the value of setmaxnreg
@@ -176,7 +176,7 @@ class Code:
         return tuple(BarrierSite(*key, sites) for key, sites in sorted(found.items()))
 
     @cached_property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[RoleCodeRange, ...]:
         """What is reachable from each setmaxnreg without passing another one."""
         found = []
         sites = list(self._setmaxnreg_sites())
@@ -185,16 +185,16 @@ class Code:
             reached = self._reach(index + 1, starts - {index})
             highest = max((self.instructions[i].highest_register for i in reached), default=-1)
             address = self.instructions[index].address
-            found.append(Region(value, address, highest + 1, len(reached)))
+            found.append(RoleCodeRange(value, address, highest + 1, len(reached)))
         return tuple(found)
 
     @cached_property
-    def entry_region(self) -> Region:
+    def entry_region(self) -> RoleCodeRange:
         """What is reachable from the start without passing a setmaxnreg."""
         stops = {index for index, _ in self._setmaxnreg_sites()}
         reached = self._reach(0, stops)
         highest = max((self.instructions[i].highest_register for i in reached), default=-1)
-        return Region(0, 0, highest + 1, len(reached))
+        return RoleCodeRange(0, 0, highest + 1, len(reached))
 
     @cached_property
     def highest_register(self) -> int:

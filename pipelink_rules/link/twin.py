@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from pipelink_rules.compile.assembler import read_assembler_log
-from pipelink_rules.compile.nvcc import Unit, cubin_argv, fatbin_argv
+from pipelink_rules.compile.command_lines import Unit, cubin_argv, fatbin_argv
+from pipelink_rules.compile.compiler_errors import Subject, compile_checked
 from pipelink_rules.compile.object import work_folder
-from pipelink_rules.compile.run import Subject, compile_checked
+from pipelink_rules.compile.ptxas_log import read_assembler_log
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link import link_unchecked
-from pipelink_rules.link.log import LinkLog
+from pipelink_rules.link.linker_log import LinkLog
 from pipelink_rules.link.sass import disassemble
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelink_rules.model.operation import Op as Op
+from pipelink_rules.model.operation import Operation as Operation
 from pipelink_rules.model.operation import Repeat as Repeat
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 
 # dtype name -> (bytes, C++ type).  The only dtypes that ports, buffers and parameters may name.
 DTYPES: dict[str, tuple[int, str]] = {
@@ -164,9 +164,13 @@ class Role:
     #                      a split role may run on fewer warps, its entry called once per share
     registers: Registers = Registers(Expr("24"), Expr("24"), Expr("24"))
     schedule: bool = False  # computes the work item; runs inside every other role
-    prologue: tuple[Op | Repeat, ...] = ()  # once, before the first work item (runtime verbs only)
-    body: tuple[Op | Repeat, ...] = ()  # per work item
-    epilogue: tuple[Op | Repeat, ...] = ()  # once, after the last work item (runtime verbs only)
+    prologue: tuple[
+        Operation | Repeat, ...
+    ] = ()  # once, before the first work item (runtime verbs only)
+    body: tuple[Operation | Repeat, ...] = ()  # per work item
+    epilogue: tuple[
+        Operation | Repeat, ...
+    ] = ()  # once, after the last work item (runtime verbs only)
     uses_mma: bool = False
     span: Span | None = None
     spans: tuple[tuple[str, Span], ...] = ()

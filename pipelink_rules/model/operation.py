@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 
 
 @dataclass(frozen=True)
-class Op:
+class Operation:
     """One protocol operation of a role, in program order.
 
     verb     target               meaning
@@ -65,11 +65,11 @@ class Repeat:
     """Operations repeated `count` times (an expression over work fields and parameters)."""
 
     count: Expr
-    body: tuple[Op | Repeat, ...]
+    body: tuple[Operation | Repeat, ...]
     span: Span | None = None
 
 
-def operations(body: Iterable[Op | Repeat]) -> Iterator[Op]:
+def operations(body: Iterable[Operation | Repeat]) -> Iterator[Operation]:
     """All operations in program order, those of repeats once."""
     for item in body:
         if isinstance(item, Repeat):
@@ -78,7 +78,7 @@ def operations(body: Iterable[Op | Repeat]) -> Iterator[Op]:
             yield item
 
 
-def repeats(body: Iterable[Op | Repeat]) -> Iterator[Repeat]:
+def repeats(body: Iterable[Operation | Repeat]) -> Iterator[Repeat]:
     """All repeats in program order, the outer one before those in it."""
     for item in body:
         if isinstance(item, Repeat):

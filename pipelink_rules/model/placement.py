@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import Target
 
 BARRIER_TABLE = "barriers"  # the shared item that holds every mbarrier; the placement makes it
@@ -23,7 +23,7 @@ def entry_registers(target: Target, warps: int, occupancy: int = 1) -> int:
 
 
 @dataclass(frozen=True)
-class SharedItem:
+class SharedAllocation:
     """A rectangle of shared memory: bytes x phases.
 
     Two items may share bytes only if their phase masks do not meet.
@@ -38,7 +38,7 @@ class SharedItem:
 
 
 @dataclass(frozen=True)
-class TensorNeed:
+class TensorMemoryRequest:
     """Columns of tensor memory, all 128 lanes of them, that a channel needs per stage.
 
     Two needs may share columns only if their phase masks do not meet.
@@ -63,7 +63,7 @@ class StageVariable:
 
 
 @dataclass(frozen=True)
-class RoleNeed:
+class RoleRequest:
     """What a program role needs of warps and registers."""
 
     name: str
@@ -76,7 +76,7 @@ class RoleNeed:
 
 
 @dataclass(frozen=True)
-class BarrierNeed:
+class BarrierRequest:
     """A named barrier to be given an id."""
 
     name: str  # "instance.barrier"
@@ -92,14 +92,14 @@ class PlacementProblem:
     target: str
     occupancy: int
     phases: tuple[str, ...]
-    items: tuple[SharedItem, ...]
+    items: tuple[SharedAllocation, ...]
     stages: tuple[StageVariable, ...]
-    roles: tuple[RoleNeed, ...]
-    barriers: tuple[BarrierNeed, ...]
+    roles: tuple[RoleRequest, ...]
+    barriers: tuple[BarrierRequest, ...]
     mbarriers_per_stage: tuple[tuple[str, int], ...]  # channel -> mbarriers per stage (2 * shares)
     mbarriers_fixed: int = 0
     reserved_barriers: tuple[int, ...] = (0,)
-    tensor: tuple[TensorNeed, ...] = ()
+    tensor: tuple[TensorMemoryRequest, ...] = ()
     span: Span | None = None  # of the megakernel's declaration
 
 

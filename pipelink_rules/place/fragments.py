@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from pipelink_rules.place.sizes import Rectangle
+from pipelink_rules.place.allocation_sizes import Rectangle
 from pipelink_rules.place.solver import UNSAT, Session
 
 MINIMISE = 12  # questions spent on making the core smaller
 
 
-def core(items: Sequence[Rectangle], limit: int, rlimit: int) -> tuple[str, ...]:
+def conflict_core(items: Sequence[Rectangle], limit: int, rlimit: int) -> tuple[str, ...]:
     """Names of items that no layout holds together, the biggest first; empty where not shown.
 
     One literal per item stands for "inside the limit"; that the others do not overlap is given.

@@ -9,8 +9,8 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pipelink_rules.model.placement import PlacementProblem, StageVariable
-from pipelink_rules.place.bounds import admits, bound, rows
-from pipelink_rules.place.sizes import Rectangle, minimum_stages, rectangles, round_up
+from pipelink_rules.place.allocation_sizes import Rectangle, minimum_stages, rectangles, round_up
+from pipelink_rules.place.lower_bounds import admits, bound, rows
 
 Key = Callable[[Rectangle], tuple[int | str, ...]]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pipelink_rules.model.placement import PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.encode import Encoding
-from pipelink_rules.place.ids import lowest_ids
-from pipelink_rules.place.tensor import suggest_columns
+from pipelink_rules.place.barrier_ids import lowest_ids
+from pipelink_rules.place.smtlib import Encoding
+from pipelink_rules.place.tensor_memory import suggest_columns
 from pipelink_rules.place.warps import GROUP, UNIT, Assignment
 
 
@@ -37,7 +37,7 @@ def hints(
             found[encoding.compact[role.name]] = int(start % GROUP <= warps.slack(role))
         if encoding.useful:
             given = assignment.registers[role.name]
-            wanted = warps.wanted(role, TARGETS[problem.target])
+            wanted = warps.useful_registers(role, TARGETS[problem.target])
             found[encoding.registers[role.name]] = given // UNIT
             found[encoding.useful[role.name]] = min(given, wanted) // UNIT
     for variable, given in zip(encoding.groups, assignment.groups, strict=False):

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from pipelink_rules.model.placement import PlacementProblem, StageVariable
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.bounds import Row, admits
-from pipelink_rules.place.encode import Encoding
+from pipelink_rules.place.allocation_sizes import Rectangle, minimum_stages
+from pipelink_rules.place.barrier_ids import id_order, lowest_ids
 from pipelink_rules.place.greedy import canonical_order, first_fit, stage_classes
-from pipelink_rules.place.ids import id_order, lowest_ids
-from pipelink_rules.place.sizes import Rectangle, minimum_stages
+from pipelink_rules.place.lower_bounds import Row, admits
+from pipelink_rules.place.smtlib import Encoding
 from pipelink_rules.place.solver import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
 from pipelink_rules.place.warps import UNIT
 
@@ -103,7 +103,7 @@ class Search:
             self.session.require([equal(name, high)])
 
 
-def raise_stages(
+def maximize_stages(
     search: Search, encoding: Encoding, problem: PlacementProblem, form: Sequence[Row], limit: int
 ) -> None:
     """Settles every stage count, class by class."""
@@ -156,12 +156,12 @@ def _ceiling(
     return top
 
 
-def share_registers(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
+def assign_registers(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
     """Settles the registers of every role and warpgroup."""
     if not encoding.useful:
         return
     target = TARGETS[problem.target]
-    wanted = {role.name: warps.wanted(role, target) // UNIT for role in problem.roles}
+    wanted = {role.name: warps.useful_registers(role, target) // UNIT for role in problem.roles}
     top = max(wanted.values())
     held = [
         search.values[variable]
@@ -185,7 +185,7 @@ def share_registers(search: Search, encoding: Encoding, problem: PlacementProble
         search.maximise("registers", {variable: 1}, wanted[name])
 
 
-def arrange_loose(search: Search, encoding: Encoding) -> None:
+def pack_roles(search: Search, encoding: Encoding) -> None:
     """Loose roles in no more warpgroups than they need, single warps on different schedulers."""
     if encoding.compact:
         weights = dict.fromkeys(encoding.compact.values(), 1)
@@ -198,7 +198,7 @@ def arrange_loose(search: Search, encoding: Encoding) -> None:
 
 def settle_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
     """Settles the first warp of every role, in the order of `warps.order`."""
-    ordered = warps.order(problem)
+    ordered = warps.placement_order(problem)
     roles = {encoding.starts[role.name]: role for role in ordered}
 
     def floor(variable: str, settled: Mapping[str, int]) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.placement import Placement, PlacementProblem
-from pipelink_rules.place.admit import admit
-from pipelink_rules.place.explain import refused, shortages
-from pipelink_rules.place.joint import RLIMIT, solve
+from pipelink_rules.place.infeasible import infeasibilities, refused
+from pipelink_rules.place.solve import RLIMIT, solve
+from pipelink_rules.place.validate_problem import validate
 
 
 def place(
@@ -23,8 +23,8 @@ def place(
     PipelinkError with PL01xx (shared memory, named barriers, warps, or a budget that ran out) or
     PL07xx (registers), every resource that does not fit at once.
     """
-    admit(problem)
-    findings = shortages(problem, rlimit)
+    validate(problem)
+    findings = infeasibilities(problem, rlimit)
     if findings:
         raise PipelinkError(findings)
     found = solve(problem, previous, rlimit)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pipelink_rules.collect.values import number
 from pipelink_rules.model.placement import (
-    BarrierNeed,
+    BarrierRequest,
     PlacementProblem,
-    RoleNeed,
-    SharedItem,
+    RoleRequest,
+    SharedAllocation,
     StageVariable,
-    TensorNeed,
+    TensorMemoryRequest,
 )
 from pipelink_rules.model.program import (
     HANDOVER,
@@ -18,6 +17,7 @@ from pipelink_rules.model.program import (
     Program,
     ProgramRole,
 )
+from pipelink_rules.program.link_constants import constant_value
 
 PHASE = "work"  # every item lives as long as the kernel
 LIVE = 1  # phase mask of PHASE
@@ -28,21 +28,21 @@ FULL_AND_EMPTY = 2  # mbarriers of one stage of one ring
 COPIED, WRITTEN, HANDED_OVER = 0, 1, 2
 
 
-def problem_of(program: Program) -> PlacementProblem:
+def placement_problem(program: Program) -> PlacementProblem:
     """The placement problem of a program.
 
     Channels are `channel.name`, buffers `instance.buffer`, named barriers `instance.barrier`,
     roles `ProgramRole.name`.
     """
     channels = [
-        SharedItem(item.name, item.stage_bytes, item.align, LIVE, item.name, item.span)
+        SharedAllocation(item.name, item.stage_bytes, item.align, LIVE, item.name, item.span)
         for item in program.channels
         if item.kind != TENSOR_MEMORY
     ]
     buffers = [
-        SharedItem(
+        SharedAllocation(
             f"{instance.name}.{buffer.name}",
-            number(buffer.bytes),
+            constant_value(buffer.bytes),
             buffer.align,
             LIVE,
             span=buffer.span,
@@ -51,7 +51,7 @@ def problem_of(program: Program) -> PlacementProblem:
         for buffer in instance.variant.contract.buffers
     ]
     barriers = [
-        BarrierNeed(f"{instance.name}.{barrier.name}", LIVE, barrier.span)
+        BarrierRequest(f"{instance.name}.{barrier.name}", LIVE, barrier.span)
         for instance in program.instances
         for barrier in instance.variant.contract.named_barriers
     ]
@@ -75,7 +75,7 @@ def problem_of(program: Program) -> PlacementProblem:
         mbarriers_fixed=int(any(item.kind == TENSOR_MEMORY for item in program.channels)),
         span=program.spec.span,
         tensor=tuple(
-            TensorNeed(item.name, item.columns, LIVE, item.name, item.span)
+            TensorMemoryRequest(item.name, item.columns, LIVE, item.name, item.span)
             for item in program.channels
             if item.kind == TENSOR_MEMORY
         ),
@@ -90,8 +90,8 @@ def _priority(program: Program, channel: Channel) -> int:
     return COPIED if proxy == "async" else WRITTEN
 
 
-def _role(program: Program, role: ProgramRole) -> RoleNeed:
-    return RoleNeed(
+def _role(program: Program, role: ProgramRole) -> RoleRequest:
+    return RoleRequest(
         role.name,
         role.warps,
         role.warpgroup,

@@ -15,7 +15,7 @@ from pipelink_rules.model.placement import (
     PlacementProblem,
     entry_registers,
 )
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 
 MBARRIER_BYTES = 8

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelink_rules.model.placement import PlacementProblem, RoleNeed, entry_registers
+from pipelink_rules.model.placement import PlacementProblem, RoleRequest, entry_registers
 from pipelink_rules.model.target import TARGETS, Target
-from pipelink_rules.place.sizes import round_up
+from pipelink_rules.place.allocation_sizes import round_up
 
 GROUP = 4  # warps of a warpgroup, and schedulers of an SM
 UNIT = 8  # registers are given in eights
@@ -24,7 +24,7 @@ POOL_EQUALITY = False
 
 
 @dataclass(frozen=True)
-class Shape:
+class LaunchShape:
     """A launch: its warps, the registers it enters with, and whether setmaxnreg moves them."""
 
     warps: int
@@ -42,17 +42,19 @@ class Shape:
         return self.entry * self.groups // UNIT * UNIT
 
 
-def least(role: RoleNeed, target: Target) -> int:
+def min_registers(role: RoleRequest, target: Target) -> int:
     """The smallest setmaxnreg value that serves the role."""
     return max(target.setmaxnreg_minimum, round_up(role.minimum, UNIT))
 
 
-def wanted(role: RoleNeed, target: Target) -> int:
+def useful_registers(role: RoleRequest, target: Target) -> int:
     """The largest setmaxnreg value that still brings something to the role."""
-    return max(least(role, target), min(target.setmaxnreg_maximum, round_up(role.want, UNIT)))
+    return max(
+        min_registers(role, target), min(target.setmaxnreg_maximum, round_up(role.want, UNIT))
+    )
 
 
-def order(problem: PlacementProblem) -> list[RoleNeed]:
+def placement_order(problem: PlacementProblem) -> list[RoleRequest]:
     """Loose roles first, wide before narrow, hungry before modest; then the aligned ones."""
     loose = [role for role in problem.roles if not role.warpgroup]
     aligned = [role for role in problem.roles if role.warpgroup]
@@ -90,7 +92,7 @@ def register_bound(problem: PlacementProblem) -> int:
     target = TARGETS[problem.target]
     needs = sorted(
         (
-            least(role, target)
+            min_registers(role, target)
             for role in problem.roles
             if not role.warpgroup
             for _ in range(role.warps)
@@ -98,25 +100,27 @@ def register_bound(problem: PlacementProblem) -> int:
         reverse=True,
     )
     return sum(needs[::GROUP]) + sum(
-        -(-role.warps // GROUP) * least(role, target) for role in problem.roles if role.warpgroup
+        -(-role.warps // GROUP) * min_registers(role, target)
+        for role in problem.roles
+        if role.warpgroup
     )
 
 
-def plain_shape(problem: PlacementProblem) -> Shape:
+def plain_shape(problem: PlacementProblem) -> LaunchShape:
     """The smallest launch without setmaxnreg: one register count for all."""
     warps = fewest_warps(problem)
     entry = entry_registers(TARGETS[problem.target], max(1, warps), problem.occupancy)
-    return Shape(warps, entry, False)
+    return LaunchShape(warps, entry, False)
 
 
-def moving_shape(problem: PlacementProblem, groups: int | None = None) -> Shape:
+def moving_shape(problem: PlacementProblem, groups: int | None = None) -> LaunchShape:
     """A launch of whole warpgroups whose registers setmaxnreg moves; the smallest by default."""
     warps = round_up(fewest_warps(problem), GROUP) if groups is None else GROUP * groups
     entry = entry_registers(TARGETS[problem.target], max(1, warps), problem.occupancy)
-    return Shape(warps, entry, True)
+    return LaunchShape(warps, entry, True)
 
 
-def admits(problem: PlacementProblem, shape: Shape) -> bool:
+def admits(problem: PlacementProblem, shape: LaunchShape) -> bool:
     """Does the arithmetic of the shape leave room for every role?  Necessary, not sufficient."""
     target = TARGETS[problem.target]
     if shape.warps > most_warps(problem):
@@ -127,26 +131,26 @@ def admits(problem: PlacementProblem, shape: Shape) -> bool:
         return all(role.minimum <= shape.entry for role in problem.roles)
     idle = shape.groups - moving_shape(problem).groups
     return (
-        all(least(role, target) <= target.setmaxnreg_maximum for role in problem.roles)
+        all(min_registers(role, target) <= target.setmaxnreg_maximum for role in problem.roles)
         and register_bound(problem) + idle * target.setmaxnreg_minimum <= shape.pool
     )
 
 
-def content(problem: PlacementProblem, shape: Shape) -> bool:
+def setmaxnreg_unneeded(problem: PlacementProblem, shape: LaunchShape) -> bool:
     """Would setmaxnreg bring nothing?  A loose role never asks for registers of its own."""
     return admits(problem, shape) and all(
         role.want <= shape.entry for role in problem.roles if role.warpgroup
     )
 
 
-def shapes(problem: PlacementProblem) -> list[Shape]:
+def shapes(problem: PlacementProblem) -> list[LaunchShape]:
     """The launches that the arithmetic admits, best first.
 
     Without setmaxnreg where every role is content with the entry registers; else the fewest
     warpgroups that hold everything.
     """
     plain = plain_shape(problem)
-    if not TARGETS[problem.target].setmaxnreg or content(problem, plain):
+    if not TARGETS[problem.target].setmaxnreg or setmaxnreg_unneeded(problem, plain):
         return [plain] if admits(problem, plain) else []
     tried = [
         moving_shape(problem, groups)
@@ -164,7 +168,7 @@ class Assignment:
     groups: tuple[int, ...]
 
 
-def assign(problem: PlacementProblem, shape: Shape) -> Assignment:
+def assign(problem: PlacementProblem, shape: LaunchShape) -> Assignment:
     """Roles in order at their lowest free warp, registers by water filling.
 
     Kept from straddling warpgroups where the launch has room for that.
@@ -175,7 +179,7 @@ def assign(problem: PlacementProblem, shape: Shape) -> Assignment:
     return _fill(problem, shape, apart)
 
 
-def slack(role: RoleNeed) -> int:
+def slack(role: RoleRequest) -> int:
     """How far past a warpgroup's start the role may begin without touching one more."""
     return round_up(role.warps, GROUP) - role.warps
 
@@ -183,7 +187,7 @@ def slack(role: RoleNeed) -> int:
 def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
     starts: dict[str, int] = {}
     taken: set[int] = set()
-    for role in order(problem):
+    for role in placement_order(problem):
         start = 0
         while (
             any(warp in taken for warp in range(start, start + role.warps))
@@ -196,26 +200,26 @@ def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
     return starts
 
 
-def touched(start: int, warps: int) -> range:
+def warpgroups_used(start: int, warps: int) -> range:
     """Indices of the warpgroups that hold one of the warps."""
     return range(start // GROUP, (start + warps - 1) // GROUP + 1)
 
 
-def _fill(problem: PlacementProblem, shape: Shape, starts: dict[str, int]) -> Assignment:
+def _fill(problem: PlacementProblem, shape: LaunchShape, starts: dict[str, int]) -> Assignment:
     if not shape.setmaxnreg:
         every = {role.name: shape.entry for role in problem.roles}
         return Assignment(starts, every, (shape.entry,) * shape.groups)
     target = TARGETS[problem.target]
     family = list(range(shape.groups))  # warpgroup -> the first one that must have the same count
     for role in problem.roles:
-        groups = [family[group] for group in touched(starts[role.name], role.warps)]
+        groups = [family[group] for group in warpgroups_used(starts[role.name], role.warps)]
         family = [min(groups) if entry in groups else entry for entry in family]
     level = dict.fromkeys(family, target.setmaxnreg_minimum)
     want = dict(level)
     for role in problem.roles:
         group = family[starts[role.name] // GROUP]
-        level[group] = max(level[group], least(role, target))
-        want[group] = max(want[group], wanted(role, target))
+        level[group] = max(level[group], min_registers(role, target))
+        want[group] = max(want[group], useful_registers(role, target))
     spare = shape.pool - sum(level[group] for group in family)
     while True:
         hungry = [g for g in level if level[g] < want[g] and family.count(g) * UNIT <= spare]

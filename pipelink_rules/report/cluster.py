@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pipelink_rules.model.program import Program
-from pipelink_rules.report.rows import Rows
+from pipelink_rules.report.map_rows import Rows
 
 
 def cluster_rows(program: Program) -> Rows:

@@ -12,14 +12,14 @@ from pathlib import Path
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.model.image import Audit, Forced
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.report.allowed import forced_lines, forced_of
 from pipelink_rules.report.cluster import cluster_rows
-from pipelink_rules.report.columns import columns
-from pipelink_rules.report.forced import forced_lines, forced_of
-from pipelink_rules.report.memory import pieces_of
+from pipelink_rules.report.memory_map import pieces_of
+from pipelink_rules.report.text_table import columns
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def diff_links(before: Link, after: Link) -> str:
         ("Barriers", _barriers(before), _barriers(after)),
         ("Parameters", _parameters(before), _parameters(after)),
         ("Code", _code(before), _code(after)),
-        ("Forced", _reasons(forced[0]), _reasons(forced[1])),
+        ("AllowedDiagnostics", _reasons(forced[0]), _reasons(forced[1])),
     ]
     lines: list[str] = []
     differ = False
@@ -94,7 +94,7 @@ def diff_links(before: Link, after: Link) -> str:
     return "\n".join([heading, *lines]) + "\n"
 
 
-def _reasons(forced: Iterable[Forced]) -> dict[str, object]:
+def _reasons(forced: Iterable[AllowedDiagnostics]) -> dict[str, object]:
     return {f"{item.code}: {item.message}": item.reason for item in forced}
 
 

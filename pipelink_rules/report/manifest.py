@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelink_rules.files.atomic import sha256
+from pipelink_rules.glue.operation_script import script_of
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.glue.script import script_of
-from pipelink_rules.glue.sites import watchdog_sites
+from pipelink_rules.glue.wait_sites import watchdog_sites
 from pipelink_rules.glue.workspace import workspaces
 from pipelink_rules.model.contract import Port
-from pipelink_rules.model.image import Audit, Manifest, TensorArgument
+from pipelink_rules.model.linked_kernel import Audit, Manifest, TensorArgument
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.report.forced import forced_of
+from pipelink_rules.report.allowed import forced_of
 
 NOTING = ("trace", "record")  # runtimes that note operations
 REPORTING = (*NOTING, "watchdog", "jitter")  # runtimes whose reports name sites

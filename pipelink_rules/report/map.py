@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelink_rules.model.image import Audit
+from pipelink_rules.model.linked_kernel import Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
+from pipelink_rules.report.allowed import forced_lines, forced_of
 from pipelink_rules.report.cluster import cluster_rows, cluster_text
-from pipelink_rules.report.columns import columns
-from pipelink_rules.report.forced import forced_lines, forced_of
-from pipelink_rules.report.memory import memory_rows, phase_rows
-from pipelink_rules.report.rows import (
+from pipelink_rules.report.map_rows import (
     code_rows,
     connection_rows,
     instance_rows,
@@ -21,8 +19,10 @@ from pipelink_rules.report.rows import (
     ring_rows,
     warp_rows,
 )
-from pipelink_rules.report.steady import steady_rows, steady_text
-from pipelink_rules.report.tensor import tensor_rows, tensor_text
+from pipelink_rules.report.memory_map import memory_rows, phase_rows
+from pipelink_rules.report.steady_state import steady_rows, steady_text
+from pipelink_rules.report.tensor_memory import tensor_rows, tensor_text
+from pipelink_rules.report.text_table import columns
 
 
 def render_map(program: Program, placement: Placement, audit: Audit) -> str:

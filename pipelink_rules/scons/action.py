@@ -16,15 +16,15 @@ from typing import Any
 import SCons.Errors
 import SCons.Node.FS
 
+from pipelink_rules.actions.inputs import require_unchanged
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.files.entered import entered
-from pipelink_rules.steps.inputs import require_unchanged
+from pipelink_rules.files.bad_input import reporting_bad_input
 
 HEARTBEAT = 10.0  # seconds between signs of life of a long step
 
 
 @dataclass(frozen=True)
-class Step:
+class Action:
     """What one node does.  `run` gets the paths of all files the node depends on."""
 
     mnemonic: str  # first word of the progress line: CudaCompile, Place, ...
@@ -35,7 +35,7 @@ class Step:
 
 def describe_step(target: list[Any], source: list[Any], env: Any) -> str:
     """The progress line."""
-    step: Step = env["PIPELINK"].steps[str(target[0])]
+    step: Action = env["PIPELINK"].steps[str(target[0])]
     return f"{step.mnemonic:<12} {step.subject}"
 
 
@@ -43,7 +43,7 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     """Runs the step of a node.  On failure its targets are gone and its findings are on stderr."""
     session = env["PIPELINK"]
     _warm()
-    step: Step = session.steps[str(target[0])]
+    step: Action = session.steps[str(target[0])]
     names = [str(node) for node in target]
     inputs = {
         str(node): node for node in target[0].all_children() if isinstance(node, SCons.Node.FS.File)
@@ -55,7 +55,7 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     try:
         with session.budget.reserve(step.memory), _signs_of_life(step):
             stages = [name for name in inputs if name.endswith(".json")]
-            with entered(*stages) if stages else nullcontext():
+            with reporting_bad_input(*stages) if stages else nullcontext():
                 step.run(tuple(inputs))
         require_unchanged(before)
         missing = [name for name in names if not os.path.exists(name)]
@@ -83,7 +83,7 @@ def _warm() -> None:
     threading.Thread(target=read).start()
 
 
-def _summary(step: Step, findings: int) -> str:
+def _summary(step: Action, findings: int) -> str:
     plural = "error" if findings == 1 else "errors"
     return f"{step.mnemonic} of {step.subject}: {findings} {plural}"
 
@@ -95,7 +95,7 @@ def _remove(names: list[str]) -> None:
 
 
 @contextmanager
-def _signs_of_life(step: Step) -> Iterator[None]:
+def _signs_of_life(step: Action) -> Iterator[None]:
     """A line every few seconds, so that a long step is not taken for a hang."""
     start, done = time.monotonic(), threading.Event()
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pipelink_rules.actions import paths
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.scons.session import BUILD, Session
-from pipelink_rules.steps import paths
 
 if TYPE_CHECKING:
     from pipelink_rules.scons.graph import Graph
-    from pipelink_rules.scons.resolve import Resolved, Resolver
+    from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
 
 FILE = "compile_commands.json"
 
 
 def write_compile_commands(
-    session: Session, graph: Graph, resolved: dict[str, Resolved], resolver: Resolver
+    session: Session, graph: Graph, resolved: dict[str, ResolvedMegakernel], resolver: Resolver
 ) -> None:
     """Writes the file at the top, where it differs from what is there."""
     if not resolved:
         return
-    from pipelink_rules.compile.nvcc import Unit, fatbin_argv
+    from pipelink_rules.compile.command_lines import Unit, fatbin_argv
 
     entries: dict[str, dict[str, Any]] = {}
     for item in resolved.values():

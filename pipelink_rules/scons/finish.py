@@ -10,19 +10,19 @@ from typing import Any
 import SCons.Errors
 import SCons.Script
 
+from pipelink_rules.actions import labels, paths
+from pipelink_rules.actions.labels import LIBRARY
+from pipelink_rules.actions.requests import RequestedInstance
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.program import runtime_build
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.compile_commands import write_compile_commands
 from pipelink_rules.scons.graph import Graph
 from pipelink_rules.scons.megakernel import MegakernelNodes, megakernel_nodes
 from pipelink_rules.scons.options import help_text
-from pipelink_rules.scons.resolve import Resolved, Resolver
+from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
 from pipelink_rules.scons.session import BUILD, RuntimeRule, Session
-from pipelink_rules.steps import labels, paths
-from pipelink_rules.steps.asked import AskedInstance
-from pipelink_rules.steps.labels import LIBRARY
 
 
 def finish(env: Any) -> None:
@@ -79,7 +79,7 @@ class _Finish:
         if not session.quiet:
             write_compile_commands(session, graph, resolved, self.resolver)
 
-    def _megakernel(self, graph: Graph, item: Resolved) -> list[Any]:
+    def _megakernel(self, graph: Graph, item: ResolvedMegakernel) -> list[Any]:
         """The alias of a megakernel with everything it builds."""
         spec, session = item.asked, self.session
         wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
@@ -111,7 +111,7 @@ class _Finish:
         self.env.Requires(nodes.results, nodes.check)
 
     def _variant(
-        self, graph: Graph, item: Resolved, instance: AskedInstance, arch: str
+        self, graph: Graph, item: ResolvedMegakernel, instance: RequestedInstance, arch: str
     ) -> paths.VariantFiles:
         name, variant, rule = instance.name, instance.variant, item.rules[instance.name]
         other = graph.folders.get(variant.name, rule.label)
@@ -145,7 +145,9 @@ class _Finish:
         options = self.resolver.options(rule).other
         return graph.variant(arch, variant, noun, rule, options, release)
 
-    def _error(self, item: Resolved, name: str, code: str, text: str, **more: Any) -> PipelinkError:
+    def _error(
+        self, item: ResolvedMegakernel, name: str, code: str, text: str, **more: Any
+    ) -> PipelinkError:
         where = item.where(name)
         place = Label(where, f"`{name}` of {item.asked.name}") if where else None
         return error(code, text, place, subject=f"{item.asked.name}.{name}", **more)
@@ -156,7 +158,7 @@ class _Finish:
             self.session.library(self.env, label.package)
         if label not in self.session.runtimes:
             known = [one.name for one in self.session.runtimes]
-            helps = did_you_mean(name, known)
+            helps = similar_name_help(name, known)
             raise error("PL1302", f"there is no device runtime `{name}`", helps=helps, subject=name)
         return self.session.runtimes[label]
 
@@ -173,7 +175,7 @@ class _Finish:
             )
 
 
-def _requested(name: str, item: Resolved, arch: str) -> bool:
+def _requested(name: str, item: ResolvedMegakernel, arch: str) -> bool:
     """Whether the command line asks for this megakernel: only then its check comes first."""
     targets = [str(target).rstrip("/") for target in SCons.Script.COMMAND_LINE_TARGETS]
     if not targets:
@@ -196,7 +198,7 @@ def document(session: Session) -> None:
     """
     if session.options.diag == "text" or session.quiet:
         return
-    from pipelink_rules.steps.show import write_document
+    from pipelink_rules.actions.terminal import write_document
 
     kept = [name for name in session.steps if name.endswith(".check.json")]
     path = session.build / f"findings.{session.options.diag}"
@@ -208,7 +210,7 @@ def table(session: Session) -> None:
     whole = not SCons.Script.COMMAND_LINE_TARGETS and not session.quiet and session.finished
     if not whole or session.findings or SCons.Script.GetBuildFailures():
         return
-    from pipelink_rules.steps.summary import summary_text
+    from pipelink_rules.actions.build_summary import summary_text
 
     names = [
         (arch, name)

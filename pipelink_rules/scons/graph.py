@@ -17,17 +17,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pipelink_rules.files.shipped import shipped_root
+from pipelink_rules.actions import labels, paths
+from pipelink_rules.actions.requests import RequestedVariant
+from pipelink_rules.actions.tool_digest import tool_version
+from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.variant import Variant
-from pipelink_rules.scons.action import Step
-from pipelink_rules.scons.headers import Scope
+from pipelink_rules.scons.action import Action
+from pipelink_rules.scons.header_scanner import Scope
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Session
-from pipelink_rules.steps import labels, paths
-from pipelink_rules.steps.asked import AskedVariant
-from pipelink_rules.steps.rules import rule_version
 
 if TYPE_CHECKING:
-    from pipelink_rules.steps.objects import CompileRequest
+    from pipelink_rules.actions.compile_actions import CompileRequest
 
 Run = Callable[[tuple[str, ...]], None]
 
@@ -55,7 +55,7 @@ class Graph:
     def step(
         self,
         stage: str,
-        step: Step,
+        step: Action,
         targets: Sequence[str],
         sources: Iterable[Any],
         asked: Sequence[str],
@@ -63,7 +63,7 @@ class Graph:
         tool: bool = False,
     ) -> list[Any]:
         """One node with its files; `targets` below the build directory."""
-        text = "\0".join([stage, rule_version(stage), self.fingerprint if tool else "", *asked])
+        text = "\0".join([stage, tool_version(stage), self.fingerprint if tool else "", *asked])
         value = self.env.Value(hashlib.sha256(text.encode()).hexdigest())
         names = [f"{BUILD}/{target}" for target in targets]
         self.session.steps[names[0]] = step
@@ -98,7 +98,7 @@ class Graph:
     def variant(
         self,
         arch: str,
-        variant: AskedVariant,
+        variant: RequestedVariant,
         noun: Callable[[], Variant],
         rule: ComponentRule,
         options: Sequence[str],
@@ -108,7 +108,7 @@ class Graph:
 
         noun: the variant in full, for the steps.
         """
-        from pipelink_rules.steps.objects import CompileRequest, compile_component
+        from pipelink_rules.actions.compile_actions import CompileRequest, compile_component
 
         files = paths.named_files(arch, variant.name, variant.component)
         if not self._first(files, variant, rule):
@@ -135,7 +135,7 @@ class Graph:
         asked = [variant.code, arch, *request.copts, ""]
         asked += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
         asked += ["strict"] if request.strict else []
-        step = Step("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
+        step = Action("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
         targets = [files.fatbin, files.shadow, files.record]
         sources = [*rule.srcs, *rule.hdrs, header]
         nodes = self.step("compile", step, targets, sources, asked, headers, tool=True)
@@ -145,14 +145,14 @@ class Graph:
     def prebuilt(
         self,
         arch: str,
-        variant: AskedVariant,
+        variant: RequestedVariant,
         noun: Callable[[], Variant],
         rule: ComponentRule,
         sidecar: str,
         release: RuntimeRule,
     ) -> paths.VariantFiles:
         """The files of a variant, its object taken from finished ones and probed."""
-        from pipelink_rules.steps.objects import (
+        from pipelink_rules.actions.compile_actions import (
             CompileRequest,
             PrebuiltRequest,
             finished_files,
@@ -174,7 +174,7 @@ class Graph:
             self.env.File(name if os.path.isabs(name) else f"#{name}")
             for name in finished_files(sidecar)
         ]
-        step = Step("Prebuilt", _subject(rule.label, variant, arch), run)
+        step = Action("Prebuilt", _subject(rule.label, variant, arch), run)
         targets = [files.fatbin, files.shadow, files.record]
         asked = [arch, *(["strict"] if strict else [])]
         nodes = self.step("compile", step, targets, sources, asked, self.abi(), tool=True)
@@ -183,33 +183,35 @@ class Graph:
         self._probed(files, variant, request, release, [*nodes, header])
         return files
 
-    def _first(self, files: paths.VariantFiles, variant: AskedVariant, rule: ComponentRule) -> bool:
+    def _first(
+        self, files: paths.VariantFiles, variant: RequestedVariant, rule: ComponentRule
+    ) -> bool:
         """Whether this is the first megakernel that asks for the variant."""
         self.folders[variant.name] = rule.label
         return f"{BUILD}/{files.fatbin}" not in self.session.steps
 
     def _header(
-        self, files: paths.VariantFiles, variant: AskedVariant, request: CompileRequest
+        self, files: paths.VariantFiles, variant: RequestedVariant, request: CompileRequest
     ) -> Any:
         """The generated header: what the source and the kernel of the probe include."""
-        from pipelink_rules.steps.objects import write_header
+        from pipelink_rules.actions.compile_actions import write_header
 
         def run(inputs: tuple[str, ...]) -> None:
             write_header(request.variant(), f"{BUILD}/{files.header}")
 
-        step = Step("Header", f"{request.label} {variant.digest} for {request.arch}", run)
+        step = Action("Header", f"{request.label} {variant.digest} for {request.arch}", run)
         return self.step("header", step, [files.header], [], [variant.code])[0]
 
     def _probed(
         self,
         files: paths.VariantFiles,
-        variant: AskedVariant,
+        variant: RequestedVariant,
         request: CompileRequest,
         release: RuntimeRule,
         nodes: list[Any],
     ) -> None:
         """The steps around the object: the probe, and its kernel, which no source enters."""
-        from pipelink_rules.steps.objects import compile_probe_kernel, probe_component
+        from pipelink_rules.actions.compile_actions import compile_probe_kernel, probe_component
 
         runtime = f"{BUILD}/{self.runtime(request.arch, release, variant.flags)}"
         rule = labels.parse_label(request.label)
@@ -226,13 +228,13 @@ class Graph:
         # The kernel's text is written by the step, so that no scanner sees its first include.
         first = [node for node in self.abi().nodes if node.name == "glue.cuh"]
         sources = [self.node(files.header), *first]
-        step = Step("ProbeCompile", subject, kernel, memory=1 << 30)
+        step = Action("ProbeCompile", subject, kernel, memory=1 << 30)
         folders = list(map(self.portable, self.abi().folders))
         headers = joined(self.abi(), Headers(nodes=(self.node(files.header),)))
         nodes += self.step(
             "compile", step, [files.probe], sources, asked + folders, headers, tool=True
         )
-        step = Step("Probe", subject, probe, memory=1 << 29)
+        step = Action("Probe", subject, probe, memory=1 << 29)
         sources = [self.node(name) for name in (files.fatbin, files.record, files.probe)]
         sources.append(self.env.File(f"#{runtime}"))
         targets = [files.interface, files.sidecar]
@@ -245,7 +247,7 @@ class Graph:
 
     def runtime(self, arch: str, rule: RuntimeRule, flags: Sequence[str] = ()) -> str:
         """The object of a build of the device runtime, with the code-generation flags of a link."""
-        from pipelink_rules.steps.objects import ObjectRequest, compile_source
+        from pipelink_rules.actions.compile_actions import ObjectRequest, compile_source
 
         name = paths.runtime_fatbin(arch, rule.label.name, flags)
         if f"{BUILD}/{name}" in self.session.steps:
@@ -268,7 +270,7 @@ class Graph:
 
         asked = [arch, *flags, "", *request.defines, ""]
         asked += map(self.portable, (*request.includes, request.source))
-        step = Step("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
+        step = Action("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
         targets = [name, paths.weak_table(name)]
         sources = [*rule.srcs, *rule.hdrs]
         self.step("object", step, targets, sources, asked, headers, tool=True)
@@ -292,6 +294,6 @@ def _folders(nodes: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.dirname(str(node)) or "." for node in nodes))
 
 
-def _subject(label: labels.Label, variant: AskedVariant, arch: str) -> str:
+def _subject(label: labels.Label, variant: RequestedVariant, arch: str) -> str:
     arguments = " ".join(f"{name}={value}" for name, value in variant.arguments)
     return f"{label} {arguments} for {arch}".replace("  ", " ")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pipelink_rules.actions import paths
+from pipelink_rules.actions.build_summary import times_file
 from pipelink_rules.model.program import CLUSTER_BUILD
-from pipelink_rules.scons.action import Step
+from pipelink_rules.scons.action import Action
 from pipelink_rules.scons.graph import Graph, Headers, joined
-from pipelink_rules.scons.resolve import Resolved
+from pipelink_rules.scons.resolve import ResolvedMegakernel
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule
-from pipelink_rules.steps import paths
-from pipelink_rules.steps.summary import times_file
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MegakernelNodes:
 
 def megakernel_nodes(
     graph: Graph,
-    resolved: Resolved,
+    resolved: ResolvedMegakernel,
     arch: str,
     files_of: dict[str, paths.VariantFiles],
     runtime: RuntimeRule,
@@ -38,7 +38,7 @@ class _Builder:
     def __init__(
         self,
         graph: Graph,
-        resolved: Resolved,
+        resolved: ResolvedMegakernel,
         arch: str,
         files_of: dict[str, paths.VariantFiles],
         runtime: RuntimeRule,
@@ -58,7 +58,7 @@ class _Builder:
     def step(self, stage: str, mnemonic: str, targets: list[str], *args: Any, **more: Any) -> Any:
         run, sources, asked = args
         memory, what = more.pop("memory", 0), more.pop("what", "")
-        step = Step(mnemonic, f"{what}{self.asked.name} for {self.arch}", run, memory)
+        step = Action(mnemonic, f"{what}{self.asked.name} for {self.arch}", run, memory)
         names = [self.files.file(target) for target in targets]
         return self.graph.step(stage, step, names, sources, asked, **more)
 
@@ -77,7 +77,7 @@ class _Builder:
         return MegakernelNodes(check, variants, tuple(results))
 
     def _declaration(self) -> Any:
-        from pipelink_rules.steps.stages import check_program, write_spec
+        from pipelink_rules.actions.stage_actions import check_program, write_spec
 
         nouns, arch = self.resolved.nouns, self.arch
 
@@ -99,7 +99,7 @@ class _Builder:
         return [self.asked.text, *variants, self.arch]
 
     def _pure(self) -> None:
-        from pipelink_rules.steps.stages import collect_program, place_program, write_glue
+        from pipelink_rules.actions.stage_actions import collect_program, place_program, write_glue
 
         nouns, arch, path = self.resolved.nouns, self.arch, self.path
         interfaces = {k: f"{BUILD}/{v.interface}" for k, v in self.files_of.items()}
@@ -137,7 +137,7 @@ class _Builder:
         return self.env.File(str(path)) if path.is_file() else None
 
     def _glue_object(self) -> None:
-        from pipelink_rules.steps.objects import ObjectRequest, compile_source
+        from pipelink_rules.actions.compile_actions import ObjectRequest, compile_source
 
         own = [self.node(f"{BUILD}/{item.header}") for item in self.unique]
         variants = f"{BUILD}/{paths.variants_folder(self.arch)}"
@@ -170,7 +170,7 @@ class _Builder:
         return next((one.variant.flags for one in self.asked.instances), ())
 
     def _link(self) -> list[Any]:
-        from pipelink_rules.steps.image import LinkRequest, link_image
+        from pipelink_rules.actions.link_actions import LinkRequest, link_image
 
         fatbins = [f"{BUILD}/{item.fatbin}" for item in self.unique]
         sidecars = [f"{BUILD}/{item.sidecar}" for item in self.unique]
@@ -198,7 +198,7 @@ class _Builder:
         return list(self.step("link", "DeviceLink", targets, run, sources, asked, **more))
 
     def _describe(self) -> list[Any]:
-        from pipelink_rules.steps.image import describe_image
+        from pipelink_rules.actions.link_actions import write_reports
 
         names = ("program.json", "placement.json", "audit.json", "cubin")
         runtime = self.runtime.label.name.removesuffix(CLUSTER_BUILD)
@@ -207,14 +207,14 @@ class _Builder:
         def run(inputs: tuple[str, ...]) -> None:
             program, placement, audit, cubin = (self.path(name) for name in names)
             outputs = (self.path(target) for target in targets)
-            describe_image(program, placement, audit, cubin, runtime, *outputs)
+            write_reports(program, placement, audit, cubin, runtime, *outputs)
 
         sources = [self.node(self.path(name)) for name in names]
         return list(self.step("describe", "Describe", targets, run, sources, [runtime]))
 
     def _twins(self) -> list[Any]:
         """Nothing where an instance has no source: a twin is made of sources."""
-        from pipelink_rules.steps.twins import TwinRequest, TwinUnit, build_twins
+        from pipelink_rules.actions.twin_actions import TwinRequest, TwinUnit, build_twins
 
         if any(one.sidecars for one in self.asked.instances):
             return []

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
+from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
 from pipelink_rules.model.program import RUNTIMES
 from pipelink_rules.model.target import TARGETS
 
@@ -62,7 +62,7 @@ def read_options(arguments: Mapping[str, str]) -> Options:
                 Diagnostic(
                     "PL1312",
                     f"`{name}=` is no option",
-                    helps=did_you_mean(name, HELP),
+                    helps=similar_name_help(name, HELP),
                     subject=name,
                 )
             )
@@ -103,7 +103,7 @@ def _wrong(name: str, value: str, values: tuple[str, ...]) -> Diagnostic:
         f"`{name}={value}` is not possible",
         expected=" or ".join(values),
         found=value,
-        helps=did_you_mean(value, values),
+        helps=similar_name_help(value, values),
         subject=f"{name} {value}",
     )
 

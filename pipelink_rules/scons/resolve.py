@@ -8,35 +8,30 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelink_rules.actions import labels
+from pipelink_rules.actions.labels import LIBRARY
+from pipelink_rules.actions.memo import key_of, lookup, store
+from pipelink_rules.actions.node_signature import Signatures
+from pipelink_rules.actions.prebuilt import Prebuilt, choose, load_prebuilt, with_prebuilt_contracts
+from pipelink_rules.actions.requests import Nouns, RequestedMegakernel, requests_of
+from pipelink_rules.actions.tool_digest import tool_version
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import did_you_mean
+from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.session import ComponentRule, MegakernelRule, Session
-from pipelink_rules.steps import labels
-from pipelink_rules.steps.asked import Asked, Nouns, asked_of
-from pipelink_rules.steps.labels import LIBRARY
-from pipelink_rules.steps.prebuilt import (
-    Prebuilt,
-    choose,
-    load_prebuilt,
-    with_prebuilt_contracts,
-)
-from pipelink_rules.steps.remember import keep, key_of, recall
-from pipelink_rules.steps.rules import rule_version
-from pipelink_rules.steps.signature import Signatures
 
 if TYPE_CHECKING:
     from pipelink_rules.compile.options import Options as CompilerOptions
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedMegakernel:
     """A megakernel with every instance bound."""
 
-    asked: Asked
+    asked: RequestedMegakernel
     rules: Mapping[str, ComponentRule]  # instance -> where its code comes from
     declared: MegakernelRule
     nouns: Callable[[], Nouns]  # in full: for a step that runs, or a finding
@@ -71,24 +66,24 @@ class Resolver:
     def options(self, rule: ComponentRule) -> CompilerOptions:
         """Its compiler options, code-generation flags apart."""
         if rule.label not in self._options:
-            from pipelink_rules.compile.options import sort_out
+            from pipelink_rules.compile.options import classify_options
 
-            self._options[rule.label] = sort_out(rule.copts, rule.span)
+            self._options[rule.label] = classify_options(rule.copts, rule.span)
         return self._options[rule.label]
 
-    def resolve(self, rule: MegakernelRule) -> Resolved:
+    def resolve(self, rule: MegakernelRule) -> ResolvedMegakernel:
         """Everything bound; raises the findings of this megakernel."""
         path = self._session.build / ".read" / f"{rule.label.name}.json"
         key = self._key(rule)
         nouns = self._once(rule, key)
-        asked = recall(path, key, Asked) if key else None
+        asked = lookup(path, key, RequestedMegakernel) if key else None
         if asked is None:
-            asked = asked_of(nouns(), self.signatures)
+            asked = requests_of(nouns(), self.signatures)
             if key:
-                keep(path, key, asked)
+                store(path, key, asked)
         components = {item.name: labels.parse_label(item.label) for item in asked.instances}
         rules = {k: self.component(label) for k, label in components.items() if label}
-        return Resolved(asked, {k: v for k, v in rules.items() if v}, rule, nouns)
+        return ResolvedMegakernel(asked, {k: v for k, v in rules.items() if v}, rule, nouns)
 
     def _once(self, rule: MegakernelRule, key: str) -> Callable[[], Nouns]:
         """The nouns of a megakernel, bound when first asked for; steps ask from several threads."""
@@ -117,7 +112,7 @@ class Resolver:
         instances = dict(rule.attributes).get("instances")
         if not isinstance(instances, Mapping):
             return ""
-        parts: list[str | bytes] = [rule_version("spec"), repr(rule)]
+        parts: list[str | bytes] = [tool_version("spec"), repr(rule)]
         for item in instances.values():
             text = item[0] if isinstance(item, (tuple, list)) and item else item
             label = labels.parse_label(text)
@@ -134,10 +129,10 @@ class Resolver:
         return key_of(parts)
 
     def _bind(self, rule: MegakernelRule) -> Nouns:
-        from pipelink_rules.collect.infer import bind_instances
-        from pipelink_rules.collect.spec import make_spec
+        from pipelink_rules.program.infer import bind_instances
+        from pipelink_rules.program.spec import parse_declaration
 
-        spec: MegakernelSpec = make_spec(
+        spec: MegakernelSpec = parse_declaration(
             name=rule.label.name, span=rule.span, text=rule.text, **dict(rule.attributes)
         )
         rules = self._rules(spec)
@@ -166,7 +161,7 @@ class Resolver:
                         "PL1302",
                         f"there is no component `{item.label}`",
                         places,
-                        helps=did_you_mean(item.label, known),
+                        helps=similar_name_help(item.label, known),
                         subject=f"{spec.name}.{item.name}",
                     )
                 )

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelink_rules.actions.labels import LIBRARY, Label
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.files.shipped import shipped_root
-from pipelink_rules.model.source import Span
+from pipelink_rules.files.installed_files import shipped_root
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.scons.job_limit import Budget, memory_bytes
 from pipelink_rules.scons.lock import BuildLock, Journal
-from pipelink_rules.scons.memory import Budget, memory_bytes
 from pipelink_rules.scons.options import CACHE, Options
-from pipelink_rules.steps.labels import LIBRARY, Label
 
 if TYPE_CHECKING:
-    from pipelink_rules.scons.action import Step
+    from pipelink_rules.scons.action import Action
     from pipelink_rules.toolkit.toolkit import Toolkit
 
 BUILD = "build"  # the build directory, below the top
@@ -83,7 +83,7 @@ class Session:
     components: dict[Label, ComponentRule] = field(default_factory=dict)
     megakernels: dict[str, MegakernelRule] = field(default_factory=dict)
     runtimes: dict[Label, RuntimeRule] = field(default_factory=dict)
-    steps: dict[str, Step] = field(default_factory=dict)  # first target -> step
+    steps: dict[str, Action] = field(default_factory=dict)  # first target -> step
     scopes: dict[str, Any] = field(default_factory=dict)  # first target -> headers.Scope
     findings: list[Diagnostic] = field(default_factory=list)  # of declarations, until all are read
     reported: list[Diagnostic] = field(default_factory=list)
@@ -117,12 +117,12 @@ class Session:
 
     def report(self, findings: Iterable[Diagnostic], outcome: str = "") -> None:
         """Shows findings, at once and whole; `outcome`: what the errors mean."""
-        from pipelink_rules.steps.show import shown
+        from pipelink_rules.actions.terminal import render_for_terminal
 
         findings = tuple(findings)
         self.reported += findings
         sys.stdout.flush()
-        sys.stderr.write(shown(findings, outcome))
+        sys.stderr.write(render_for_terminal(findings, outcome))
         sys.stderr.flush()
 
     def say(self, text: str) -> None:

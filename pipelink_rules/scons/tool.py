@@ -16,11 +16,11 @@ from SCons.Action import Action
 from SCons.Builder import Builder
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
-from pipelink_rules.scons import declare, finish
+from pipelink_rules.scons import finish, rules
 from pipelink_rules.scons.action import describe_step, run_step
 from pipelink_rules.scons.cache import VerifiedCache, prune
-from pipelink_rules.scons.headers import scanner
-from pipelink_rules.scons.memory import jobs, memory_bytes
+from pipelink_rules.scons.header_scanner import scanner
+from pipelink_rules.scons.job_limit import jobs, memory_bytes
 from pipelink_rules.scons.options import Options, read_options
 from pipelink_rules.scons.session import Session, begin_session, session_of
 
@@ -44,7 +44,7 @@ def generate(env: Any, **_: Any) -> None:
     )
     _cache(env, session.options)
     for name in ("KernelComponent", "PrebuiltComponent", "DeviceRuntime", "Megakernel"):
-        env.AddMethod(getattr(declare, _snake(name)), name)
+        env.AddMethod(getattr(rules, _snake(name)), name)
     env.AddMethod(finish.finish, "PipelinkFinish")
 
 

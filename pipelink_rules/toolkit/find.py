@@ -23,9 +23,9 @@ from pipelink_rules.toolkit.layout import (
     shim_nvvm,
     stat_key,
 )
-from pipelink_rules.toolkit.probe import probe, probe_nvjitlink, tool_environment
 from pipelink_rules.toolkit.process import run_tool
-from pipelink_rules.toolkit.toolkit import Refused, Toolkit
+from pipelink_rules.toolkit.self_test import probe, probe_nvjitlink, tool_environment
+from pipelink_rules.toolkit.toolkit import Toolkit, ToolkitRejected
 
 _SCHEMA = 2  # of probe.json: raise it when the probe asks more
 
@@ -88,9 +88,9 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
     Raises PL1201 with every candidate's reason where none passes.
     """
     environ = os.environ if environ is None else environ
-    refused: list[Refused] = []
+    refused: list[ToolkitRejected] = []
     for candidate in candidates(environ):
-        found = examine(candidate, build_dir, environ)
+        found = probe_candidate(candidate, build_dir, environ)
         if isinstance(found, Toolkit):
             return replace(found, refused=tuple(refused))
         refused.append(found)
@@ -113,22 +113,22 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
     )
 
 
-def examine(
+def probe_candidate(
     candidate: Candidate, build_dir: str | Path, environ: Mapping[str, str]
-) -> Toolkit | Refused:
+) -> Toolkit | ToolkitRejected:
     """One candidate, probed; answered from `.toolkit/probe.json` where nothing changed."""
     folder = Path(build_dir).absolute() / ".toolkit"
     try:
         layout = layout_of(candidate.root, environ)
     except Incomplete as missing:
-        return Refused(candidate.source, str(candidate.root), "", str(missing))
+        return ToolkitRejected(candidate.source, str(candidate.root), "", str(missing))
     key = stat_key(layout)
     known = _read(folder).get(str(candidate.root))
     if not isinstance(known, dict) or known.get("key") != key:
         known = {"key": key, **asdict(_judge(layout, folder, environ))}
         _remember(folder, str(candidate.root), known)
     if known["reason"]:
-        return Refused(
+        return ToolkitRejected(
             candidate.source, str(candidate.root), str(known["version"]), str(known["reason"])
         )
     return Toolkit(
@@ -153,7 +153,7 @@ def examine(
 
 
 @dataclass(frozen=True)
-class Judgement:
+class CandidateResult:
     """What the probe said of one candidate; kept in probe.json."""
 
     version: str
@@ -162,7 +162,7 @@ class Judgement:
     archs: tuple[str, ...] = ()
 
 
-def _judge(layout: Layout, folder: Path, environ: Mapping[str, str]) -> Judgement:
+def _judge(layout: Layout, folder: Path, environ: Mapping[str, str]) -> CandidateResult:
     environment = tool_environment(layout, environ)
 
     def say(*argv: object) -> str:
@@ -176,13 +176,13 @@ def _judge(layout: Layout, folder: Path, environ: Mapping[str, str]) -> Judgemen
     }
     version = versions["nvcc"]
     if not version:
-        return Judgement("", "its nvcc does not run")
+        return CandidateResult("", "its nvcc does not run")
     reason = probe(layout, shim_nvvm(layout, folder), folder, environ)
     if reason:
-        return Judgement(version, reason)
+        return CandidateResult(version, reason)
     archs = tuple(sorted(say(layout.nvcc, "--list-gpu-arch").split()))
     fingerprint = fingerprint_of(layout, (f"{k} {v}" for k, v in sorted(versions.items())))
-    return Judgement(version, "", fingerprint, archs)
+    return CandidateResult(version, "", fingerprint, archs)
 
 
 def _version(text: str) -> str:

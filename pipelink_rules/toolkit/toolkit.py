@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Refused:
+class ToolkitRejected:
     """A toolkit that was looked at and not taken."""
 
     source: str  # "$PIPELINK_CUDA", "wheels of this python", "nvcc on PATH", "/usr/local"
@@ -38,7 +38,7 @@ class Toolkit:
     nvjitlink: str  # libnvJitLink of this toolkit; "" where there is none
     host_compiler: str  # g++: nvcc preprocesses with it, also for device-only output
     archs: tuple[str, ...] = ()  # virtual architectures the compiler knows: "compute_90a", ...
-    refused: tuple[Refused, ...] = ()  # candidates that came before it
+    refused: tuple[ToolkitRejected, ...] = ()  # candidates that came before it
 
     @property
     def major(self) -> int:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import declared
 import fuzz_mutate as faults
 import fuzz_readers as readers
 import fuzz_seeds as seeds
+import shipped_declarations
 
 Break = Callable[[Any, random.Random], Any]
 
@@ -61,7 +61,7 @@ _ALL = (
     Kind("contract", seeds.contracts, _WORDS, _file("x.contract.yaml", readers.contract)),
     Kind(
         "declaration",
-        lambda: [dict(declared.megakernels()[name]) for name in seeds.MEGAKERNELS],
+        lambda: [dict(shipped_declarations.megakernels()[name]) for name in seeds.MEGAKERNELS],
         faults.mutated_value,
         readers.declaration,
     ),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import declared
 import fuzz_seeds as seeds
+import shipped_declarations
 
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
@@ -28,23 +28,26 @@ def contract(path: Path) -> object:
 
 def declaration(keywords: Any, folder: Path) -> object:
     from pipelink_rules.check.check import check
-    from pipelink_rules.collect.collect import collect
-    from pipelink_rules.collect.infer import bind_instances
-    from pipelink_rules.collect.spec import make_spec
     from pipelink_rules.diagnostics.diagnostic import error
-    from pipelink_rules.model.source import Span
+    from pipelink_rules.model.source_span import Span
+    from pipelink_rules.program.infer import bind_instances
+    from pipelink_rules.program.resolve import resolve
+    from pipelink_rules.program.spec import parse_declaration
 
     place = Span("SConscript", 1, 1)
     if not isinstance(keywords, dict) or not {"name", "instances"} <= set(keywords):
         return None  # Python itself says so
-    known = make_spec.__kwdefaults__ or {}
-    names = {*make_spec.__code__.co_varnames[: make_spec.__code__.co_argcount], *known}
-    spec = make_spec(**{k: v for k, v in keywords.items() if k in names}, span=place)
-    contracts = declared.contracts()
+    known = parse_declaration.__kwdefaults__ or {}
+    names = {
+        *parse_declaration.__code__.co_varnames[: parse_declaration.__code__.co_argcount],
+        *known,
+    }
+    spec = parse_declaration(**{k: v for k, v in keywords.items() if k in names}, span=place)
+    contracts = shipped_declarations.contracts()
     for item in spec.instances:
         if item.label not in contracts:
             raise error("PL1302", "no such component", place)
-    program = collect(spec, bind_instances(spec, contracts, {}), spec.archs[0])
+    program = resolve(spec, bind_instances(spec, contracts, {}), spec.archs[0])
     return check(program, TARGETS[program.target])
 
 
@@ -64,7 +67,7 @@ def command(*words: str) -> Callable[[Any], object]:
         module.add_arguments(parser)
         filled = [str(path) if word == "FILE" else word for word in words[1:]]
         arguments = parser.parse_args(filled)
-        arguments.root, arguments.diag = str(declared.REPOSITORY), "json"
+        arguments.root, arguments.diag = str(shipped_declarations.REPOSITORY), "json"
         with contextlib.redirect_stdout(io.StringIO()) as said:
             perform(module.run, arguments)
         return said.getvalue().encode()
@@ -92,7 +95,7 @@ def stage_files() -> dict[str, bytes]:
 
     name = seeds.ENTRY
     return {
-        f"{name}.program.json": to_json(declared.program_of(name)).encode(),
+        f"{name}.program.json": to_json(shipped_declarations.program_of(name)).encode(),
         f"{name}.placement.json": seeds.placements()[0],
         f"{name}.audit.json": to_json(seeds.audit()).encode(),
     }
@@ -103,12 +106,12 @@ def map(path: Path) -> object:
 
 
 def glue(path: Path) -> object:
-    from pipelink_rules.files.entered import entered
-    from pipelink_rules.steps.stages import write_glue
+    from pipelink_rules.actions.stage_actions import write_glue
+    from pipelink_rules.files.bad_input import reporting_bad_input
 
     stem = path.parent / seeds.ENTRY
     program, placement = f"{stem}.program.json", f"{stem}.placement.json"
-    with entered(program, placement):  # as every step of a build
+    with reporting_bad_input(program, placement):  # as every step of a build
         return write_glue(program, placement, path.parent / "glue.cu")
 
 
@@ -169,12 +172,12 @@ def sass(data: bytes, folder: Path) -> object:
 
 
 def ptx(data: bytes, folder: Path) -> object:
-    from linked import bare_variant
+    from link_fixtures import bare_variant
 
     from pipelink_rules.compile.ptx import read_ptx
-    from pipelink_rules.compile.scan import scan
-    from pipelink_rules.compile.sources import Sources
-    from pipelink_rules.compile.weak import weak_table
+    from pipelink_rules.compile.ptx_scan import scan
+    from pipelink_rules.compile.source_search import Sources
+    from pipelink_rules.compile.weak_symbols import weak_table
 
     text = data.decode("utf-8", "replace")
     weak_table(text)
@@ -183,7 +186,7 @@ def ptx(data: bytes, folder: Path) -> object:
 
 def role_code(data: bytes, folder: Path) -> object:
     """An audit may say anything of a damaged role, but says it."""
-    from pipelink_rules.compile.execute.audit import audit_roles
+    from pipelink_rules.audit.audit_role import audit_roles
     from pipelink_rules.compile.ptx import read_ptx
 
     module = read_ptx(data.decode("utf-8", "replace"))
@@ -191,29 +194,29 @@ def role_code(data: bytes, folder: Path) -> object:
 
 
 def log(data: bytes, folder: Path) -> object:
-    from pipelink_rules.link.log import failure, read_log
+    from pipelink_rules.link.linker_log import failure, read_log
 
     text = data.decode("utf-8", "replace")
     return read_log(text, "nvlink", ()), failure(text, "demo", "nvlink", ("nvlink",))
 
 
 def compiler(data: bytes, folder: Path) -> object:
-    from pipelink_rules.compile.run import Subject, diagnose
+    from pipelink_rules.compile.compiler_errors import Subject, diagnose
     from pipelink_rules.toolkit.process import ToolOutput
 
-    contract = declared.contracts()["//components/gemm:wgmma_mainloop"]
+    contract = shipped_declarations.contracts()["//components/gemm:wgmma_mainloop"]
     text = data.decode("utf-8", "replace")
     return diagnose(ToolOutput(("nvcc",), 1, text, 0.0), Subject("it", contract, "kTM = 1;"))
 
 
 def listing(data: bytes, folder: Path) -> object:
-    from pipelink_rules.compile.codegen import read_images
+    from pipelink_rules.compile.fatbin import read_images
 
     return read_images(data.decode("utf-8", "replace"))
 
 
 def depfile(path: Path) -> object:
-    from pipelink_rules.steps.headers import require_declared
+    from pipelink_rules.actions.header_deps import require_declared
 
     return require_declared("//a:b", "scale.cu", path, DECLARED, ("/usr",))
 
@@ -227,9 +230,9 @@ DECLARED = (
 
 
 def kept(path: Path) -> object:
-    from pipelink_rules.steps.remember import recall
+    from pipelink_rules.actions.memo import lookup
 
-    return recall(path, "0" * 64, Variant)
+    return lookup(path, "0" * 64, Variant)
 
 
 def kept_good() -> list[bytes]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-import declared
-from linked import cubin
+import shipped_declarations
+from link_fixtures import cubin
 
-from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.contract.sidecar import dump_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.files.codec import to_json
-from pipelink_rules.model.image import Audit, Manifest
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.linked_kernel import Audit, Manifest
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
+from pipelink_rules.program.spec import parse_declaration
 from pipelink_rules.report.manifest import manifest_of
 
 MEGAKERNELS = (
@@ -148,27 +148,28 @@ kernels/scale.cuh:
 
 def contracts() -> list[bytes]:
     """All contracts of the repository."""
-    folder = declared.REPOSITORY / "components"
+    folder = shipped_declarations.REPOSITORY / "components"
     return [path.read_bytes() for path in sorted(folder.rglob("*.contract.yaml"))]
 
 
 def specs() -> list[bytes]:
     """`.spec.json`."""
-    made = declared.megakernels()
-    return [to_json(make_spec(**made[name])).encode() for name in MEGAKERNELS]
+    made = shipped_declarations.megakernels()
+    return [to_json(parse_declaration(**made[name])).encode() for name in MEGAKERNELS]
 
 
 def programs() -> list[bytes]:
     """`.program.json`."""
-    made = declared.megakernels()
+    made = shipped_declarations.megakernels()
     return [
-        to_json(declared.program_of(name, made[name]["archs"][0])).encode() for name in MEGAKERNELS
+        to_json(shipped_declarations.program_of(name, made[name]["archs"][0])).encode()
+        for name in MEGAKERNELS
     ]
 
 
 def placements() -> list[bytes]:
     """`.placement.json` of `ENTRY`."""
-    return [to_json(declared.placement_of(ENTRY)).encode()]
+    return [to_json(shipped_declarations.placement_of(ENTRY)).encode()]
 
 
 @cache
@@ -211,12 +212,17 @@ def manifest(folder: Path) -> Manifest:
     """The manifest of a cubin that is written to the folder."""
     image = folder / f"{ENTRY}.cubin"
     image.write_bytes(elf())
-    return manifest_of(declared.program_of(ENTRY), declared.placement_of(ENTRY), audit(), image)
+    return manifest_of(
+        shipped_declarations.program_of(ENTRY),
+        shipped_declarations.placement_of(ENTRY),
+        audit(),
+        image,
+    )
 
 
 def built_variants() -> list[Variant]:
     """Variants as they are after the probe."""
-    program = declared.program_of(ENTRY)
+    program = shipped_declarations.program_of(ENTRY)
     return [item.variant for item in program.instances]
 
 

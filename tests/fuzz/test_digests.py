@@ -9,14 +9,14 @@ from pathlib import Path
 
 import fuzz_seeds as seeds
 import pytest
-from linked import toolkit_of
+from link_fixtures import toolkit_of
 
+from pipelink_rules.actions.compile_actions import PrebuiltRequest, finished_files, unpack_prebuilt
 from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import to_json, write_json
 from pipelink_rules.launch import load
 from pipelink_rules.model.variant import BuildRecord, Variant
-from pipelink_rules.steps.objects import PrebuiltRequest, finished_files, unpack_prebuilt
 
 
 def refused(action: object, *arguments: object) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def unpack(sidecar: str, out: str) -> None:
 @pytest.fixture(autouse=True)
 def honest(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the objects do is another question: tests/live/objects/test_finished_live.py."""
-    monkeypatch.setattr("pipelink_rules.compile.finished.audit_object", lambda *a, **k: "")
+    monkeypatch.setattr("pipelink_rules.actions.prebuilt_object.audit_object", lambda *a, **k: "")
 
 
 @pytest.fixture

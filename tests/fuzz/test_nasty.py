@@ -11,7 +11,7 @@ import fuzz_seeds as seeds
 import pytest
 from fuzz_judge import MEGABYTES, judge, peak_megabytes
 from fuzz_kinds import KINDS
-from linked import cubin
+from link_fixtures import cubin
 
 ALIASES = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
 TEXTS = {

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from pipelink_rules.check.check import check
-from pipelink_rules.collect.collect import collect
-from pipelink_rules.collect.infer import bind_instances
-from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.load import parse_contract
+from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.diagnostics.force import force, unused
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.model.program import MegakernelSpec, Program
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place.place import place
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.place.problem import placement_problem
+from pipelink_rules.program.infer import bind_instances
+from pipelink_rules.program.resolve import resolve
+from pipelink_rules.program.spec import parse_declaration
 
 PARTS = Path(__file__).resolve().parent / "check_components"
 
@@ -47,12 +47,12 @@ def findings(root: Path, settings: dict[str, Any]) -> tuple[Diagnostic, ...]:
         program = program_of(root, settings)
     except PipelinkError as problem:
         return problem.diagnostics
-    found = force(check(program, TARGETS[program.target]), program.spec)
+    found = apply_allowances(check(program, TARGETS[program.target]), program.spec)
     found = (*found, *unused(found, program.spec))
     if found or "then" not in settings:
         return found
     try:
-        place(problem_of(program))
+        place(placement_problem(program))
     except PipelinkError as problem:
         return problem.diagnostics
     return ()
@@ -76,7 +76,7 @@ def program_of(root: Path, settings: dict[str, Any]) -> Program:
     spec = _declared(text, place)
     flags = {f"//parts:{name}": value for name, value in settings.get("flags", {}).items()}
     used = {item.label: parse_contract(*contracts[item.label]) for item in spec.instances}
-    return collect(spec, bind_instances(spec, used, flags), spec.archs[0])
+    return resolve(spec, bind_instances(spec, used, flags), spec.archs[0])
 
 
 def _edited(text: str, edits: Any) -> str:
@@ -93,7 +93,7 @@ def _declared(text: str, place: str) -> MegakernelSpec:
     class Environment:
         def Megakernel(self, **clauses: Any) -> None:
             line = sys._getframe(1).f_lineno
-            found.append(make_spec(**clauses, span=Span(place, line, 1), text=text))
+            found.append(parse_declaration(**clauses, span=Span(place, line, 1), text=text))
 
     exec(compile(text, place, "exec"), {"env": Environment()})  # a test's own file
     (spec,) = found

@@ -14,19 +14,19 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from linked import DIGEST, variant_of
+from link_fixtures import DIGEST, variant_of
 
-from pipelink_rules.compile.execute.audit import audit_roles
-from pipelink_rules.compile.options import sort_out
+from pipelink_rules.actions.component import check_measurements, runtime_operations
+from pipelink_rules.audit.audit_role import audit_roles
+from pipelink_rules.compile.compiler_errors import Subject, diagnose
+from pipelink_rules.compile.options import classify_options
 from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.run import Subject, diagnose
-from pipelink_rules.compile.scan import scan
-from pipelink_rules.compile.sources import Sources
-from pipelink_rules.compile.variant import keep_promises, runtime_operations
+from pipelink_rules.compile.ptx_scan import scan
+from pipelink_rules.compile.source_search import Sources
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.render import render_text
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.toolkit.process import ToolOutput
 
@@ -80,10 +80,10 @@ def _findings(case: Path, variant: Variant) -> tuple[Diagnostic, ...]:
         if (case / "measured.json").is_file():
             found = json.loads((case / "measured.json").read_text(encoding="utf-8"))
             measured = {role: Measured(**numbers) for role, numbers in found.items()}
-            keep_promises(variant.contract.roles, measured, variant.contract.component)
+            check_measurements(variant.contract.roles, measured, variant.contract.component)
         else:
             options = (case / "copts").read_text(encoding="utf-8").split()
-            sort_out(options, Span("SConscript", 5, 12, 20))
+            classify_options(options, Span("SConscript", 5, 12, 20))
     except PipelinkError as problem:
         return problem.diagnostics
     return ()

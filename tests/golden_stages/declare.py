@@ -14,15 +14,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pipelink_rules.collect.collect import collect
-from pipelink_rules.collect.infer import bind_instances
-from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.program.infer import bind_instances
+from pipelink_rules.program.resolve import resolve
+from pipelink_rules.program.spec import parse_declaration
 
 PARTS = Path(__file__).resolve().parent / "declare_components"
 DECLARATION = "megakernels/linear/SConscript"
@@ -56,7 +56,7 @@ def _collect(text: str, contracts: dict[str, Contract], missing: list[str]) -> N
     for name in missing:
         del variants[name]
     for arch in spec.archs:
-        collect(spec, variants, arch)
+        resolve(spec, variants, arch)
 
 
 def _declared(text: str) -> MegakernelSpec:
@@ -66,7 +66,7 @@ def _declared(text: str) -> MegakernelSpec:
     class Environment:
         def Megakernel(self, **clauses: Any) -> None:
             line = sys._getframe(1).f_lineno
-            found.append(make_spec(**clauses, span=Span(DECLARATION, line, 1), text=text))
+            found.append(parse_declaration(**clauses, span=Span(DECLARATION, line, 1), text=text))
 
     exec(compile(text, DECLARATION, "exec"), {"env": Environment()})  # a test's own file
     (spec,) = found

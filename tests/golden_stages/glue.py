@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from declared import placement_of, program_of
+from shipped_declarations import placement_of, program_of
 
 from pipelink_rules.glue.emit import emit_glue
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.placement import Placement
-from pipelink_rules.place.joint import RLIMIT
 from pipelink_rules.place.place import place
+from pipelink_rules.place.solve import RLIMIT
 from pipelink_rules.place.verify import demand
 from tests.unit.place.facts import problem_from, read_facts
 

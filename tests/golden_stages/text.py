@@ -17,7 +17,7 @@ from pipelink_rules.diagnostics.explain import explain
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 
 def run(case: Path) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from pipelink_rules.launch.device_array import DeviceArray
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.scratch import DeviceArray
 
 
 def to_bf16(values: Any) -> Any:

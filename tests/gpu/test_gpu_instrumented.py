@@ -11,10 +11,10 @@ from built import ROOT, built
 from numbers_bf16 import upload
 
 from pipelink_rules.launch import load
-from pipelink_rules.launch.compare import agrees, compare, report
+from pipelink_rules.launch.compare_recording import agrees, compare, report
+from pipelink_rules.launch.device_array import DeviceArray
 from pipelink_rules.launch.driver import Device, Driver
-from pipelink_rules.launch.scratch import DeviceArray
-from pipelink_rules.report.waits import role_times, waits_text
+from pipelink_rules.report.stalls import role_times, stall_report
 
 pytestmark = pytest.mark.gpu
 M, N, K = 512, 1024, 1024
@@ -51,7 +51,7 @@ def test_a_trace_says_who_waits(name: str, arrays: dict[str, Any], tmp_path: Pat
     for row in recording.rows:
         assert row.operations == len(row.decoded()) > K // 64
         assert all(0 < event.cycles < 10**7 for event in row.decoded())
-    assert "bound" in waits_text(recording) or "busy" in waits_text(recording)
+    assert "bound" in stall_report(recording) or "busy" in stall_report(recording)
 
 
 @NAMES

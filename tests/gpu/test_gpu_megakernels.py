@@ -15,8 +15,8 @@ from built import MEGAKERNELS, ROOT, built
 from numbers_bf16 import download, upload
 
 from pipelink_rules.launch import load
+from pipelink_rules.launch.device_array import DeviceArray
 from pipelink_rules.launch.driver import Device, Driver
-from pipelink_rules.launch.scratch import DeviceArray
 
 pytestmark = pytest.mark.gpu
 
@@ -183,7 +183,7 @@ import numpy as np
 from numbers_bf16 import upload
 from pipelink_rules.launch import WatchdogError, load
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.scratch import DeviceArray
+from pipelink_rules.launch.device_array import DeviceArray
 driver = Driver()
 driver.make_current(0)
 kernel = load({manifest!r}, watchdog_cycles=int(sys.argv[1]))

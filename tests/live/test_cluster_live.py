@@ -11,7 +11,7 @@ from checkout import Checkout
 
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.link.twin import TwinReport
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 pytestmark = pytest.mark.live

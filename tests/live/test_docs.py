@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from checkout import REPOSITORY, Checkout
-from declared import megakernels
+from shipped_declarations import megakernels
 
 from pipelink_rules.contract.load import load_contract
 
@@ -88,7 +88,7 @@ def test_readme_declares_what_the_repository_declares() -> None:
 
 def test_readme_launch_snippet_names_what_the_manifest_takes(built: Checkout) -> None:
     from pipelink_rules.files.codec import read_json
-    from pipelink_rules.model.image import Manifest
+    from pipelink_rules.model.linked_kernel import Manifest
 
     (block,) = [f for f in fences("README.md") if "pipelink_rules.launch" in f.text]
     tree = ast.parse(block.text)
@@ -119,7 +119,7 @@ def test_the_component_of_contracts_page_builds(toolkit: object, tmp_path: Path)
 
 
 def test_contracts_page_lists_every_operation() -> None:
-    from pipelink_rules.contract.ops import VERBS
+    from pipelink_rules.contract.parse_operations import VERBS
 
     text = (REPOSITORY / "docs/contracts.md").read_text(encoding="utf-8")
     assert not [verb for verb in VERBS if f"`{verb} " not in text]

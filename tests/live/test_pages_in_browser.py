@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from checkout import Checkout
-from declared import pairs
+from shipped_declarations import pairs
 
 pytestmark = pytest.mark.live
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

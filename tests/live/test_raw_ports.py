@@ -11,7 +11,7 @@ from checkout import Checkout, copy_of_repository
 
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.link.twin import TwinReport
-from pipelink_rules.model.image import Audit
+from pipelink_rules.model.linked_kernel import Audit
 
 pytestmark = pytest.mark.live
 HERE = Path(__file__).parent

@@ -6,15 +6,15 @@ import re
 
 import pytest
 from checkout import Checkout, copy_of_repository
-from declared import megakernels, pairs
+from shipped_declarations import megakernels, pairs
 
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.link.twin import TwinReport
-from pipelink_rules.model.image import Audit, Manifest
+from pipelink_rules.model.linked_kernel import Audit, Manifest
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.place.verify import verify
 
 pytestmark = pytest.mark.live
@@ -63,7 +63,7 @@ def test_machine_code_has_the_registers_that_were_placed(
     audit = read_json(folder / f"{name}.audit.json", Audit)
     placement = read_json(folder / f"{name}.placement.json", Placement)
     program = read_json(folder / f"{name}.program.json", Program)
-    assert verify(problem_of(program), placement) == []
+    assert verify(placement_problem(program), placement) == []
     wanted = sorted(
         {g.registers for g in placement.warpgroups if g.registers != placement.entry_registers}
     )

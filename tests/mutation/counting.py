@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import random
 
-from pipelink_rules.check.counters.build import NotJudged, group_of, promises, users
-from pipelink_rules.check.counters.model import ALL, READ, SIGNAL, UNTIL, WRITE, Group, Step
-from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.check.counters.counter_groups import (
+    Undecidable,
+    counter_group,
+    tile_numberings,
+    users,
+)
+from pipelink_rules.check.counters.model import ALL, READ, SIGNAL, UNTIL, WRITE, Group, GroupOp
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
 
@@ -19,9 +24,9 @@ WALKS = 60
 
 def counters_run_well(program: Program) -> bool:
     """No walk hangs, races or reads what nobody wrote; True where nothing crosses CTAs."""
-    resolved = Resolved(program, TARGETS[program.target])
+    resolved = ProgramIndex(program, TARGETS[program.target])
     fields = {op.index[0].text for _, _, op, _ in users(resolved)}
-    numbered = promises(resolved)
+    numbered = tile_numberings(resolved)
     cleared = {
         f"{item.name}.{port.name}"
         for item in program.instances
@@ -31,8 +36,8 @@ def counters_run_well(program: Program) -> bool:
     if not fields <= set(numbered):
         return False
     try:
-        groups = [group_of(resolved, numbered[field]) for field in sorted(fields)]
-    except NotJudged:
+        groups = [counter_group(resolved, numbered[field]) for field in sorted(fields)]
+    except Undecidable:
         return False
     return all(_walk(group, seed, cleared) for group in groups for seed in range(WALKS))
 
@@ -47,7 +52,7 @@ def _walk(group: Group, seed: int, cleared: set[str]) -> bool:
     ]
     places = [0] * len(strands)
     homes = [n for n, line in enumerate(group) for _ in range(2 if line.warps > 1 else 1)]
-    open_: dict[int, Step] = {}
+    open_: dict[int, GroupOp] = {}
     counts: dict[str, int] = {}
     written: set[tuple[str, int]] = set()
     late = rng.randrange(len(strands))
@@ -80,16 +85,16 @@ def _walk(group: Group, seed: int, cleared: set[str]) -> bool:
         places[number] += 1
 
 
-def _passes(step: Step, counts: dict[str, int]) -> bool:
+def _passes(step: GroupOp, counts: dict[str, int]) -> bool:
     return step.kind != UNTIL or counts.get(step.target, 0) >= step.amount
 
 
-def _conflict(a: Step, b: Step) -> bool:
+def _conflict(a: GroupOp, b: GroupOp) -> bool:
     same = a.target == b.target and (a.piece == b.piece or ALL in (a.piece, b.piece))
     return same and WRITE in (a.kind, b.kind) and a.origin != b.origin
 
 
-def _there(step: Step, written: set[tuple[str, int]]) -> bool:
+def _there(step: GroupOp, written: set[tuple[str, int]]) -> bool:
     if step.piece == ALL:
         return any(target == step.target for target, _ in written)
     return (step.target, step.piece) in written or (step.target, ALL) in written

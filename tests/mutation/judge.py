@@ -14,15 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import declared
+import shipped_declarations
 import yaml
 from mutants import Mutant, applied
 
+from pipelink_rules.actions.component import check_measurements
+from pipelink_rules.actions.strip_locations import strip_locations
 from pipelink_rules.check.check import check, check_stages
-from pipelink_rules.collect.collect import collect
-from pipelink_rules.collect.infer import bind_instances
-from pipelink_rules.collect.spec import make_spec
-from pipelink_rules.compile.variant import keep_promises
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
@@ -32,8 +30,10 @@ from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.place.place import place
-from pipelink_rules.place.problem import problem_of
-from pipelink_rules.steps.neutral import neutral
+from pipelink_rules.place.problem import placement_problem
+from pipelink_rules.program.infer import bind_instances
+from pipelink_rules.program.resolve import resolve
+from pipelink_rules.program.spec import parse_declaration
 
 ARCH = "sm_90a"
 
@@ -51,8 +51,8 @@ class Verdict(NamedTuple):
 def texts() -> dict[str, dict[str, Any]]:
     """Label -> contract of the repository as plain data."""
     found = {}
-    for path in sorted((declared.REPOSITORY / "components").glob("*/*.contract.yaml")):
-        package = path.parent.relative_to(declared.REPOSITORY).as_posix()
+    for path in sorted((shipped_declarations.REPOSITORY / "components").glob("*/*.contract.yaml")):
+        package = path.parent.relative_to(shipped_declarations.REPOSITORY).as_posix()
         label = f"//{package}:{path.name.split('.')[0]}"
         found[label] = yaml.safe_load(path.read_text(encoding="utf-8"))
     return found
@@ -91,8 +91,8 @@ def _stopped(stage: str, problem: PipelinkError) -> Verdict:
 
 def judge(megakernel: str, mutant: Mutant) -> Verdict:
     """What becomes of a megakernel with this change."""
-    declaration = dict(declared.megakernels()[megakernel])
-    contracts = dict(declared.contracts())
+    declaration = dict(shipped_declarations.megakernels()[megakernel])
+    contracts = dict(shipped_declarations.contracts())
     if mutant.component:
         contract = _contract(mutant)
         if isinstance(contract, Verdict):
@@ -106,7 +106,7 @@ def judge(megakernel: str, mutant: Mutant) -> Verdict:
 @cache
 def original(megakernel: str) -> Verdict:
     """The same for the megakernel as it is."""
-    return run(declared.megakernels()[megakernel], declared.contracts())
+    return run(shipped_declarations.megakernels()[megakernel], shipped_declarations.contracts())
 
 
 def run(
@@ -115,9 +115,9 @@ def run(
     """The stages of a link, up to the placement; `megakernel`: what it was before the change."""
     stage, broken = "bind", False
     try:
-        spec = make_spec(**declaration)
+        spec = parse_declaration(**declaration)
         variants = bind_instances(spec, contracts, {})
-        if megakernel and declaration == declared.megakernels()[megakernel]:
+        if megakernel and declaration == shipped_declarations.megakernels()[megakernel]:
             before = original(megakernel)
             assert before.program is not None
             known = {item.name: item.variant for item in before.program.instances}
@@ -128,7 +128,7 @@ def run(
                 for name, (label, _) in declaration["instances"].items()
             )
         stage = "collect"
-        program = collect(spec, variants, spec.archs[0])
+        program = resolve(spec, variants, spec.archs[0])
     except PipelinkError as problem:
         return _stopped(stage, problem)
     target = TARGETS[program.target]
@@ -142,8 +142,8 @@ def run(
     except PipelinkError as problem:
         return _stopped("probe", problem)
     try:
-        program = collect(spec, probed, spec.archs[0])
-        placement = place(problem_of(program))
+        program = resolve(spec, probed, spec.archs[0])
+        placement = place(placement_problem(program))
     except PipelinkError as problem:
         return _stopped("place", problem)
     found = check_stages(program, target, dict(placement.stages))
@@ -155,7 +155,7 @@ def run(
 def bare(variant: Variant) -> Variant:
     """Without places, prose, digests and the ranges of parameters."""
     contract = replace(variant.contract, params=(), where=(), archs=(), version="")
-    return neutral(replace(variant, digest="", measured=(), contract=contract))
+    return strip_locations(replace(variant, digest="", measured=(), contract=contract))
 
 
 def compiles(label: str, before: Variant, after: Variant) -> bool:
@@ -166,7 +166,7 @@ def compiles(label: str, before: Variant, after: Variant) -> bool:
     if before.contract == after.contract:
         return True
     package, _, name = label.removeprefix("//").partition(":")
-    source = (declared.REPOSITORY / package / f"{name}.cu").read_text(encoding="utf-8")
+    source = (shipped_declarations.REPOSITORY / package / f"{name}.cu").read_text(encoding="utf-8")
     used = set(_WORD.findall(source))
     one, two = (_declared(emit_header(variant)) for variant in (before, after))
     return not {word for word, kind in one.items() if word in used and two.get(word) != kind}
@@ -187,5 +187,5 @@ def _probed(variant: Variant) -> Variant:
     """With what the probe measured of the object that the source gives."""
     known = measured().get((variant.contract.component, variant.arguments), {})
     roles = [role for role in variant.contract.roles if role.name in known]
-    keep_promises(roles, known, variant.contract.component)
+    check_measurements(roles, known, variant.contract.component)
     return replace(variant, measured=tuple((role.name, known[role.name]) for role in roles))

@@ -16,12 +16,12 @@ from judge import Verdict, bare
 from mutants import Mutant
 from running import protocols, runs_well, shape_of
 
+from pipelink_rules.actions.strip_locations import strip_locations
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import MegakernelSpec, Program
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.place.verify import verify
-from pipelink_rules.steps.neutral import neutral
 
 
 def blank(program: Program) -> Program:
@@ -29,7 +29,9 @@ def blank(program: Program) -> Program:
     instances = tuple(
         dataclasses.replace(item, variant=bare(item.variant)) for item in program.instances
     )
-    return neutral(dataclasses.replace(program, instances=instances, spec=MegakernelSpec("", ())))
+    return strip_locations(
+        dataclasses.replace(program, instances=instances, spec=MegakernelSpec("", ()))
+    )
 
 
 def differences(one: Any, two: Any, path: str = "") -> Iterator[str]:
@@ -81,7 +83,7 @@ class Case:
     def placed(self) -> bool:
         """The independent verifier accepts the placement."""
         assert self.placement is not None
-        return not verify(problem_of(self.after), self.placement)
+        return not verify(placement_problem(self.after), self.placement)
 
     @property
     def same_protocol(self) -> bool:

@@ -13,10 +13,10 @@ from unit.check.interleavings import LIMIT, OK, explore
 from unit.check.machine import Bad, Machine
 from unit.check.mutations import with_known_bytes
 
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.protocol.cases import ranges
+from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition, unroll
-from pipelink_rules.check.protocol.trips import ranges
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
 
 TRIPS = (1, 2, 3)
@@ -38,7 +38,7 @@ def protocols(program: Program, stages: Mapping[str, int] | None = None) -> tupl
 
 
 def _compose(program: Program, fixed: Mapping[str, int] | None) -> list[Composition]:
-    blueprint = Blueprint(program)
+    blueprint = ProtocolIndex(program)
     fields = ranges(program)
     found = []
     for stages in [fixed] if fixed else _smallest(program):

@@ -7,8 +7,8 @@ import random
 import sys
 from pathlib import Path
 
-import declared
 import pytest
+import shipped_declarations
 import yaml
 from reasons import CLASSES
 from valid import findings_of
@@ -24,7 +24,7 @@ SAMPLE = 12  # mutants of each megakernel
 RESULTS = json.loads((proof.RESULTS / "mutation.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("megakernel", sorted(declared.megakernels()))
+@pytest.mark.parametrize("megakernel", sorted(shipped_declarations.megakernels()))
 def test_mutants_are_refused_or_right_for_a_reason(megakernel: str) -> None:
     sample = random.Random(f"sample {megakernel}").sample(mutants(megakernel), SAMPLE)
     for mutant in sample:

@@ -14,10 +14,10 @@ from unit.check.mutations import with_known_bytes
 from unit.check.programs import stage
 
 from pipelink_rules.check.check import check
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.protocol.cases import ranges
+from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import unroll
-from pipelink_rules.check.protocol.trips import ranges
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
@@ -43,7 +43,7 @@ def judged(name: str, text: str, mutant: Mutant, data: dict[str, Any]) -> Progra
 
 def runs_well(program: Program) -> bool:
     """Every interleaving of a few work items, for the smallest stages and few trips."""
-    blueprint = Blueprint(program)
+    blueprint = ProtocolIndex(program)
     stages = {channel.name: channel.minimum for channel in program.channels}
     for trip in (1, 2):
         work = {field: values.clip(trip) for field, values in ranges(program).items()}

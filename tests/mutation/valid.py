@@ -22,7 +22,7 @@ def _gemm(rng: random.Random) -> dict[str, Any]:
     tile = {"TM": 64 * groups, "TN": rng.choice((64, 128, 192, 256)), "TK": 64}
     dtype = {"T": rng.choice(("bf16", "f16"))}
     instances: dict[str, Any] = {
-        "tiles": ("//components/schedule:persistent_tiles", {"GROUP": rng.choice((1, 4, 16))}),
+        "tiles": ("//components/scheduler:persistent_tiles", {"GROUP": rng.choice((1, 4, 16))}),
         "load": ("//components/gemm:tma_load_ab", {**tile, **dtype}),
         "mma": ("//components/gemm:wgmma_mainloop", {**tile, **dtype, "WG": groups}),
     }
@@ -62,7 +62,7 @@ def _rows(rng: random.Random) -> dict[str, Any]:
     block = {"ROWS": rows, "D": width}
     dtype = {"T": rng.choice(("bf16", "f16"))}
     instances: dict[str, Any] = {
-        "rows": ("//components/schedule:row_blocks", {"ROWS": rows}),
+        "rows": ("//components/scheduler:row_blocks", {"ROWS": rows}),
         "load": ("//components/stream:bulk_load_rows", {**block, **dtype}),
     }
     connect: dict[str, str] = {}
@@ -90,18 +90,20 @@ def _rows(rng: random.Random) -> dict[str, Any]:
 
 def findings_of(seed: int) -> list[str]:
     """What collect and check say to it: nothing, if there is no false alarm."""
-    import declared
+    import shipped_declarations
 
     from pipelink_rules.check.check import check
-    from pipelink_rules.collect.collect import collect
-    from pipelink_rules.collect.infer import bind_instances
-    from pipelink_rules.collect.spec import make_spec
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
     from pipelink_rules.model.target import TARGETS
+    from pipelink_rules.program.infer import bind_instances
+    from pipelink_rules.program.resolve import resolve
+    from pipelink_rules.program.spec import parse_declaration
 
     try:
-        spec = make_spec(**declaration(seed))
-        program = collect(spec, bind_instances(spec, declared.contracts(), {}), "sm_90a")
+        spec = parse_declaration(**declaration(seed))
+        program = resolve(
+            spec, bind_instances(spec, shipped_declarations.contracts(), {}), "sm_90a"
+        )
         found = check(program, TARGETS["sm_90a"])
     except PipelinkError as problem:
         found = problem.diagnostics

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-import declared
+import shipped_declarations
 from declarations import mutants_of_declaration
 from judge import judge, original, texts
 from mutants import Mutant, mutants_of
@@ -36,7 +36,7 @@ class Outcome(NamedTuple):
 @cache
 def mutants(megakernel: str) -> tuple[Mutant, ...]:
     """Of the contracts it uses, each once, and of its declaration."""
-    declaration = declared.megakernels()[megakernel]
+    declaration = shipped_declarations.megakernels()[megakernel]
     labels = dict.fromkeys(label for label, _ in declaration["instances"].values())
     found = [mutant for label in labels for mutant in mutants_of(label, texts()[label])]
     return (*found, *mutants_of_declaration(declaration))
@@ -50,7 +50,7 @@ def outcome(megakernel: str, mutant: Mutant) -> Outcome:
         before = original(megakernel)
         assert before.program is not None
         scheduler = before.program.schedule[0]
-        schedule = declared.megakernels()[megakernel]["instances"][scheduler][0]
+        schedule = shipped_declarations.megakernels()[megakernel]["instances"][scheduler][0]
         reason = reason_of(Case(before, verdict, mutant, schedule))
     return Outcome(
         megakernel,

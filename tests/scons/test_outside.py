@@ -85,7 +85,7 @@ def test_a_component_of_another_repository_is_linked_with_the_library(
 
 def test_the_error_pages_of_an_installed_package_are_found(installed: Path) -> None:
     script = (
-        "from pipelink_rules.files.shipped import shipped;"
+        "from pipelink_rules.files.installed_files import shipped;"
         "assert shipped('docs/errors/PL1303.md').is_file();"
         "assert '_shipped' in str(shipped('components'))"
     )

@@ -28,7 +28,7 @@ SYNC = "sync"  # a named barrier
 ALL = -1  # every piece
 
 
-class Step(NamedTuple):
+class GroupOp(NamedTuple):
     """One operation of a line."""
 
     kind: str
@@ -39,20 +39,20 @@ class Step(NamedTuple):
     origin: Origin = Origin()
 
 
-class Line(NamedTuple):
+class OpSequence(NamedTuple):
     """What one role does in one work item."""
 
     item: int  # ordinal in the group
     warps: int
-    steps: tuple[Step, ...]
+    steps: tuple[GroupOp, ...]
     together: bool = False  # its warps use the same bytes of a piece
 
 
-Group = tuple[Line, ...]
+Group = tuple[OpSequence, ...]
 Held = tuple[int, int] | None  # line, step that one of its warps does not finish
 
 
-def reached(group: Group, held: Held = None) -> list[int]:
+def reachable_state(group: Group, held: Held = None) -> list[int]:
     """Per line the step that its fastest warp stands at when nobody gets further."""
     strands = list(_strands(group, held))
     counts: dict[str, int] = {}
@@ -98,11 +98,11 @@ class Order:
     def before(self, first: tuple[int, int], second: tuple[int, int]) -> bool:
         """Whether a step of one line is over in every warp before one of another line begins."""
         if first not in self._reached:
-            self._reached[first] = reached(self.group, first)
+            self._reached[first] = reachable_state(self.group, first)
         return self._reached[first][second[0]] < second[1]
 
 
-def end_of(line: Line, number: int) -> int | None:
+def end_of(line: OpSequence, number: int) -> int | None:
     """The step that ends an access: itself, or the one that has it complete; None: no step.
 
     When a bulk copy has read its source only the reader of the ring knows.
@@ -121,7 +121,7 @@ def end_of(line: Line, number: int) -> int | None:
     return None
 
 
-def fenced(group: Group, first: tuple[int, int], second: tuple[int, int]) -> bool:
+def has_proxy_fence(group: Group, first: tuple[int, int], second: tuple[int, int]) -> bool:
     """Whether a proxy fence lies between an access and its line's next signal, or between the
     last `until` of the other line and its access."""
     after = _until(group[first[0]].steps[first[1] + 1 :], SIGNAL)
@@ -129,7 +129,7 @@ def fenced(group: Group, first: tuple[int, int], second: tuple[int, int]) -> boo
     return any(step.kind == FENCE for step in (*after, *before))
 
 
-def _until(steps: tuple[Step, ...], kind: str) -> tuple[Step, ...]:
+def _until(steps: tuple[GroupOp, ...], kind: str) -> tuple[GroupOp, ...]:
     for place, step in enumerate(steps):
         if step.kind == kind:
             return steps[:place]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from pipelink_rules.check.protocol.graph import Graph
+from pipelink_rules.check.protocol.event_graph import Graph
 
 Edge = tuple[int, int, int]  # earlier node, later node, distance
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 # In the names of objects of the other CTAs of a cluster.  All CTAs do the same, so what happens to
 # the objects of the first one happens to all, and only they are judged.

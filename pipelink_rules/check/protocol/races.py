@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.protocol import tensor
-from pipelink_rules.check.protocol.clocks import Clocks, Row
-from pipelink_rules.check.protocol.graph import Access, Graph, Use
+from pipelink_rules.check.protocol import tensor_memory_order
+from pipelink_rules.check.protocol.event_graph import Access, Graph, Use
 from pipelink_rules.check.protocol.model import ELSEWHERE, IN_TENSOR_MEMORY, MMA, STORE, TENSOR_MMA
 from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.vector_clocks import Clocks, Row
 
 
 def races(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
@@ -47,8 +47,8 @@ def _broken(
     """The kind of problem, or "".  `apart`: periods from the first access to the second."""
     if first.action.kind not in IN_TENSOR_MEMORY:
         return _in_shared_memory(clocks, first, second, apart), ()
-    found = tensor.broken(clocks, first, second, apart)
-    if found is None or found[0] == tensor.NO_FENCE:
+    found = tensor_memory_order.violations(clocks, first, second, apart)
+    if found is None or found[0] == tensor_memory_order.NO_FENCE:
         return found or ("", ())
     started = ((first.process, first.position),)
     if clocks.passed(clocks.rows[second.node], started, apart, False):

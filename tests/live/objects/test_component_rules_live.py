@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from linked import variant_of
+from link_fixtures import variant_of
 
-from pipelink_rules.compile.variant import compile_variant
+from pipelink_rules.actions.component import compile_variant
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.variant import Variant

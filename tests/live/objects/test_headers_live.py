@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from pipelink_rules.actions.header_deps import read_depfile
 from pipelink_rules.compile.object import compile_object
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.variant import WeakSymbol
-from pipelink_rules.steps.headers import read_depfile
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 SOURCE = """

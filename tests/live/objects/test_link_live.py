@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linked import placement_of_demo, program_of_demo
+from link_fixtures import placement_of_demo, program_of_demo
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.link.audit import inspect
+from pipelink_rules.link.audit_kernel import inspect
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link import link, link_unchecked
 from pipelink_rules.model.placement import Placement, Warpgroup

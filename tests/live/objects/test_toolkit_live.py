@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipelink_rules.compile.object import compile_object
-from pipelink_rules.toolkit.find import Candidate, examine, find_toolkit, nvjitlink_reason
-from pipelink_rules.toolkit.toolkit import Refused, Toolkit, version_tuple
+from pipelink_rules.toolkit.find import Candidate, find_toolkit, nvjitlink_reason, probe_candidate
+from pipelink_rules.toolkit.toolkit import Toolkit, ToolkitRejected, version_tuple
 
 OLD = Path("/usr/local/cuda-13.0")
 
@@ -29,8 +29,8 @@ def test_a_second_look_runs_nothing(toolkit: Toolkit, tmp_path: Path, monkeypatc
 
 @pytest.mark.skipif(not (OLD / "bin/nvcc").exists(), reason="there is no CUDA 13.0")
 def test_13_0_is_refused_for_the_right_reason(tmp_path: Path) -> None:
-    found = examine(Candidate("test", OLD), tmp_path, os.environ)
-    assert isinstance(found, Refused)
+    found = probe_candidate(Candidate("test", OLD), tmp_path, os.environ)
+    assert isinstance(found, ToolkitRejected)
     assert found.version.startswith("13.0.")
     assert "drops the 'a' of sm_90a" in found.reason
 

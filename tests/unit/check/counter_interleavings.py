@@ -10,14 +10,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipelink_rules.check.counters.model import ALL, READ, SIGNAL, UNTIL, WRITE, Group, Line, Step
+from pipelink_rules.check.counters.model import (
+    ALL,
+    READ,
+    SIGNAL,
+    UNTIL,
+    WRITE,
+    Group,
+    GroupOp,
+    OpSequence,
+)
 
 
 class Moment(NamedTuple):
     """One atomic step of a warp."""
 
     kind: str  # signal, until, begin, end
-    step: Step
+    step: GroupOp
 
 
 class Seen(NamedTuple):
@@ -75,7 +84,7 @@ def explore(group: Group, grid: int, roles: int = 1) -> Seen:
     return Seen(deadlock, race, unwritten)
 
 
-def _moments(lines: Iterator[Line]) -> Iterator[Moment]:
+def _moments(lines: Iterator[OpSequence]) -> Iterator[Moment]:
     for line in lines:
         for step in line.steps:
             if step.kind in (SIGNAL, UNTIL):
@@ -85,14 +94,14 @@ def _moments(lines: Iterator[Line]) -> Iterator[Moment]:
                 yield Moment("end", step)
 
 
-def _conflict(a: Step, b: Step) -> bool:
+def _conflict(a: GroupOp, b: GroupOp) -> bool:
     """Warps that do one operation of one item share it: each has its part."""
     if a.origin == b.origin:
         return False
     return (a.piece == b.piece or ALL in (a.piece, b.piece)) and WRITE in (a.kind, b.kind)
 
 
-def _there(group: Group, read: Step, written: frozenset[int]) -> bool:
+def _there(group: Group, read: GroupOp, written: frozenset[int]) -> bool:
     """Whether every piece that is read, and that anybody writes, was written."""
     wanted = {
         step.piece

@@ -7,10 +7,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 from pipelink_rules.check.protocol.model import ARRIVE, COPY, UNKNOWN, Composition
-from pipelink_rules.model.contract import Op, Repeat
+from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.program import Program
 
-Body = tuple[Op | Repeat, ...]
+Body = tuple[Operation | Repeat, ...]
 
 
 def mutated(rng: random.Random, program: Program) -> Program:
@@ -50,11 +50,11 @@ def _changed(rng: random.Random, body: Body) -> Body:
         found[place], found[other] = found[other], found[place]
     elif kind < 0.75:
         found.insert(place, item)
-    elif isinstance(item, Op) and item.verb == "release":
+    elif isinstance(item, Operation) and item.verb == "release":
         found[place] = replace(item, lag=rng.choice((0, 1, 2)))
-    elif isinstance(item, Op) and item.verb == "await":
+    elif isinstance(item, Operation) and item.verb == "await":
         found[place] = replace(item, count=rng.choice((0, 1, 2)))
-    elif isinstance(item, Op) and item.verb in ("sync", "arrive"):
+    elif isinstance(item, Operation) and item.verb in ("sync", "arrive"):
         found[place] = replace(item, verb="arrive" if item.verb == "sync" else "sync")
     else:
         del found[place]

@@ -13,7 +13,7 @@ from unit.check.compositions_mixed import begun, edited, fenced_chain, mixed
 from unit.check.interleavings import LIMIT, OK, PROXY, explore
 from unit.check.tensor_compositions import stored, tensor
 
-from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.analyze_case import analyze_case
 from pipelink_rules.check.protocol.model import Composition, unroll
 
 MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
@@ -60,10 +60,10 @@ def compare(seeds: Iterable[int]) -> Comparison:
 
 def judged(composition: Composition) -> set[str]:
     """The kinds of problems that the graph finds, in the steady state and in whole runs."""
-    found = {item.kind for item in examine(composition)}
+    found = {item.kind for item in analyze_case(composition)}
     if not found - {"unfenced"}:
         for count in (0, 3):
-            found |= {item.kind for item in examine(unroll(composition, count))}
+            found |= {item.kind for item in analyze_case(unroll(composition, count))}
     return found - REGISTERS
 
 

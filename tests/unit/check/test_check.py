@@ -11,19 +11,19 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from declared import pairs, placement_of, program_of
 from programs import findings, found, program
+from shipped_declarations import pairs, placement_of, program_of
 
 from pipelink_rules.check.check import RULES, check, check_stages, codes
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.build import compose
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.protocol.cases import Range, ranges, sequences, stage_choices
+from pipelink_rules.check.protocol.compose import compose
+from pipelink_rules.check.protocol.find_problems import Found
+from pipelink_rules.check.protocol.messages import to_diagnostic
 from pipelink_rules.check.protocol.model import Action, Origin
-from pipelink_rules.check.protocol.parts import parts_of
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.protocol.trips import Range, ranges, sequences, stage_choices
-from pipelink_rules.check.protocol.verify import Found
-from pipelink_rules.check.protocol.words import tell
-from pipelink_rules.check.resolved import Resolved
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.warp_sets import parts_of
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.model.target import TARGETS
 
@@ -112,7 +112,7 @@ def test_handover_makes_a_process_of_every_warpgroup() -> None:
         "store",
     ]
     composition, problems = compose(
-        Blueprint(made), {c.name: 1 for c in made.channels}, [{"k_blocks": 2}]
+        ProtocolIndex(made), {c.name: 1 for c in made.channels}, [{"k_blocks": 2}]
     )
     assert not problems and sum(name.endswith(".full") for name in composition.barriers) == 3
 
@@ -148,13 +148,13 @@ def test_trip_counts_stay_within_what_roles_take() -> None:
 def test_alias_in_words() -> None:
     """No contract makes a role skip a phase; a transfer that did would be found, and told so."""
     made = program("gemm")
-    resolved = Resolved(made, TARGET)
+    resolved = ProgramIndex(made, TARGET)
     composition, _ = compose(resolved.blueprint, {"load.ab": 2}, [{"k_blocks": 1}])
     origin = Origin("mma", "mma", "wait ab", None, "ab")
     problem = Problem(
         "alias", "load.ab.full", Action("wait", "load.ab.full", origin=origin), None, (-1,)
     )
-    (item,) = tell(
+    (item,) = to_diagnostic(
         resolved,
         resolved.blueprint,
         [Found(problem, composition, {"load.ab": 2}, [{"k_blocks": 1}])],

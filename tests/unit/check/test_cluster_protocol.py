@@ -7,33 +7,33 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from declared import contracts, megakernels
+from shipped_declarations import contracts, megakernels
 from unit.check.interleavings import OK, RACE, explore
 
 from pipelink_rules.check.check import check
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.build import compose
-from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
-from pipelink_rules.check.protocol.run import Run
-from pipelink_rules.collect.collect import collect
-from pipelink_rules.collect.infer import bind_instances
-from pipelink_rules.collect.spec import make_spec
+from pipelink_rules.check.protocol.process_builder import ProcessBuilder
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.program.infer import bind_instances
+from pipelink_rules.program.resolve import resolve
+from pipelink_rules.program.spec import parse_declaration
 
 
 @cache
 def program(shape: tuple[int, int, int]) -> Program:
     instances = dict(megakernels()["gemm"]["instances"])
-    instances["tiles"] = ("//components/schedule:cluster_tiles", {})
-    spec = make_spec(**{**megakernels()["gemm"], "instances": instances, "cluster": shape})
-    return collect(spec, bind_instances(spec, contracts(), {}), "sm_90a")
+    instances["tiles"] = ("//components/scheduler:cluster_tiles", {})
+    spec = parse_declaration(**{**megakernels()["gemm"], "instances": instances, "cluster": shape})
+    return resolve(spec, bind_instances(spec, contracts(), {}), "sm_90a")
 
 
 def composition(shape: tuple[int, int, int], own_last: bool = False) -> Composition:
-    blueprint = Blueprint(program(shape))
+    blueprint = ProtocolIndex(program(shape))
     found, problems = compose(blueprint, {"load.ab": 2}, [{"k_blocks": 3}], own_last=own_last)
     assert not problems
     return found
@@ -56,10 +56,10 @@ def changed(given: Composition, change: Callable[[str, Action], Action | None]) 
 @pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (2, 2, 1), (4, 2, 1)])
 def test_all_ctas_do_the_same(shape: tuple[int, int, int], own_last: bool) -> None:
     """What the first one does, with other names, is what a run of every other one gives."""
-    blueprint, work = Blueprint(program(shape)), [{"k_blocks": 2}, {"k_blocks": 1}]
+    blueprint, work = ProtocolIndex(program(shape)), [{"k_blocks": 2}, {"k_blocks": 1}]
     found, _ = compose(blueprint, {"load.ab": 3}, work, own_last=own_last)
     run = [
-        Run(blueprint, part, {"load.ab": 3}, cta, own_last).process(work)
+        ProcessBuilder(blueprint, part, {"load.ab": 3}, cta, own_last).process(work)
         for cta in range(blueprint.ctas)
         for part in blueprint.parts
     ]
@@ -87,10 +87,10 @@ def test_every_gemm_becomes_one_of_clusters_by_its_declaration(
     name: str, shape: tuple[int, int, int]
 ) -> None:
     declaration = megakernels()[name]
-    tiles = ("//components/schedule:cluster_tiles", {})
+    tiles = ("//components/scheduler:cluster_tiles", {})
     instances = {**declaration["instances"], "tiles": tiles}
-    spec = make_spec(**{**declaration, "instances": instances, "cluster": shape})
-    made = collect(spec, bind_instances(spec, contracts(), {}), "sm_90a")
+    spec = parse_declaration(**{**declaration, "instances": instances, "cluster": shape})
+    made = resolve(spec, bind_instances(spec, contracts(), {}), "sm_90a")
     assert check(made, TARGETS["sm_90a"]) == ()
     assert all(c.multicast for c in made.channels if c.kind == "ring")
 
@@ -115,9 +115,9 @@ def test_a_cluster_that_shares_nothing_is_judged_as_one_cta() -> None:
     whole = program((2, 1, 1))
     channel = replace(whole.channels[0], multicast=(), empty_arrivals=8)
     found, _ = compose(
-        Blueprint(replace(whole, channels=(channel,))), {"load.ab": 2}, [{"k_blocks": 1}]
+        ProtocolIndex(replace(whole, channels=(channel,))), {"load.ab": 2}, [{"k_blocks": 1}]
     )
-    assert found == compose(Blueprint(program((1, 1, 1))), {"load.ab": 2}, [{"k_blocks": 1}])[0]
+    assert found == compose(ProtocolIndex(program((1, 1, 1))), {"load.ab": 2}, [{"k_blocks": 1}])[0]
 
 
 def _released_at_home(right: Composition) -> Composition:
@@ -138,7 +138,7 @@ def _released_at_home(right: Composition) -> Composition:
 
 def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() -> None:
     """Counted as if it were right: the empty barriers then want their own consumers only."""
-    found = examine(_released_at_home(composition((2, 1, 1))))
+    found = analyze_case(_released_at_home(composition((2, 1, 1))))
     assert {item.kind for item in found} == {"unordered"}
 
 
@@ -150,7 +150,7 @@ def test_a_copy_to_nobody_else_starves_the_other_cta(own_last: bool, kinds: set[
         other = action.kind == COPY and ("@" in action.target) != ("@" in process)
         return None if other else action
 
-    found = examine(changed(composition((2, 1, 1), own_last=own_last), alone))
+    found = analyze_case(changed(composition((2, 1, 1), own_last=own_last), alone))
     assert {item.kind for item in found} == kinds
 
 
@@ -163,7 +163,7 @@ def test_wrong_arrivals_are_told_in_numbers_of_one_cta() -> None:
     )
     spec = program((2, 1, 1)).spec
     lying = {**contracts(), label: replace(contract, ports=ports)}
-    found = check(collect(spec, bind_instances(spec, lying, {}), "sm_90a"), TARGETS["sm_90a"])
+    found = check(resolve(spec, bind_instances(spec, lying, {}), "sm_90a"), TARGETS["sm_90a"])
     assert [(item.code, item.message) for item in found] == [
         ("PL0201", "`mma.ab` promises 4 arrivals on empty per item, its role makes 8")
     ]
@@ -175,10 +175,10 @@ def test_whole_clusters_run_well_in_every_interleaving(
     shape: tuple[int, int, int], trips: int, periods: int
 ) -> None:
     """Both CTAs of the shipped kernel with all their roles, by an executor of its own."""
-    made, _ = compose(Blueprint(program(shape)), {"load.ab": 2}, [{"k_blocks": trips}])
+    made, _ = compose(ProtocolIndex(program(shape)), {"load.ab": 2}, [{"k_blocks": trips}])
     assert explore(unroll(made, periods)) == OK
 
 
 def test_the_executor_sees_a_copy_that_overtakes_the_other_cta() -> None:
-    made, _ = compose(Blueprint(program((2, 1, 1))), {"load.ab": 2}, [{"k_blocks": 3}])
+    made, _ = compose(ProtocolIndex(program((2, 1, 1))), {"load.ab": 2}, [{"k_blocks": 3}])
     assert explore(unroll(_released_at_home(made), 1)) == RACE

@@ -7,7 +7,7 @@ import random
 import pytest
 from counter_interleavings import explore
 
-from pipelink_rules.check.counters.judge import judge
+from pipelink_rules.check.counters.analyze import analyze
 from pipelink_rules.check.counters.model import (
     ALL,
     READ,
@@ -15,19 +15,19 @@ from pipelink_rules.check.counters.model import (
     UNTIL,
     WRITE,
     Group,
-    Line,
-    Step,
-    reached,
+    GroupOp,
+    OpSequence,
+    reachable_state,
 )
 from pipelink_rules.check.protocol.model import Origin
 
 CASES = 400
 
 
-def step(kind: str, number: int, value: int = 0, piece: int = ALL) -> Step:
+def step(kind: str, number: int, value: int = 0, piece: int = ALL) -> GroupOp:
     """A step with an origin of its own."""
     target = "counter" if kind in (SIGNAL, UNTIL) else "memory"
-    return Step(kind, target, value, piece, origin=Origin(text=f"{kind} {number}"))
+    return GroupOp(kind, target, value, piece, origin=Origin(text=f"{kind} {number}"))
 
 
 def drawn(random_: random.Random, roles: int, waits_first: bool) -> Group:
@@ -46,12 +46,12 @@ def drawn(random_: random.Random, roles: int, waits_first: bool) -> Group:
                 steps.append(step(kind, number, amount if kind == UNTIL else 0, piece))
             if waits_first:
                 steps.sort(key=lambda one: one.kind == SIGNAL)
-            lines.append(Line(item, warps, tuple(steps), together=True))
+            lines.append(OpSequence(item, warps, tuple(steps), together=True))
     return tuple(lines)
 
 
 def told(group: Group) -> set[str]:
-    return {problem.kind for problem in judge(group)}
+    return {problem.kind for problem in analyze(group)}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -96,11 +96,14 @@ def test_one_warp_that_is_late_counts() -> None:
     """Two signals of a fast warp stand for one of a slow warp: the wait is passed too early."""
     write, first, second = step(WRITE, 0, piece=0), step(SIGNAL, 1), step(SIGNAL, 2)
     waits, read = step(UNTIL, 3, 2), step(READ, 4, piece=0)
-    group = (Line(0, 2, (write, first, second)), Line(1, 2, (waits, read)))
+    group = (OpSequence(0, 2, (write, first, second)), OpSequence(1, 2, (waits, read)))
     assert told(group) == {"unordered"}
     assert explore(group, 2).race
 
 
 def test_held_up_is_only_one_warp() -> None:
-    group = (Line(0, 4, (step(SIGNAL, 0),)), Line(1, 4, (step(UNTIL, 1, 3), step(READ, 2))))
-    assert reached(group, (0, 0)) == [1, 2]
+    group = (
+        OpSequence(0, 4, (step(SIGNAL, 0),)),
+        OpSequence(1, 4, (step(UNTIL, 1, 3), step(READ, 2))),
+    )
+    assert reachable_state(group, (0, 0)) == [1, 2]

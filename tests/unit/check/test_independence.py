@@ -11,15 +11,15 @@ import pytest
 from mutations import mutated
 from programs import program
 
-from pipelink_rules.check.protocol import verify
-from pipelink_rules.check.protocol.blueprint import Blueprint
+from pipelink_rules.check.protocol import find_problems as problem_search
+from pipelink_rules.check.protocol.find_problems import find_problems
 from pipelink_rules.check.protocol.model import Composition
-from pipelink_rules.check.protocol.verify import find_problems
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
 
-def kinds(blueprint: Blueprint, stages: dict[str, int] | None = None) -> set[str]:
+def kinds(blueprint: ProtocolIndex, stages: dict[str, int] | None = None) -> set[str]:
     return {found.problem.kind for found in find_problems(blueprint, stages)}
 
 
@@ -28,7 +28,7 @@ def test_the_judged_stage_counts_stand_for_all() -> None:
     seen: Counter[bool] = Counter()
     for seed in range(14):
         rng = random.Random(f"stages {seed}")
-        blueprint = Blueprint(mutated(rng, program(rng.choice(("gemm", "stream")))))
+        blueprint = ProtocolIndex(mutated(rng, program(rng.choice(("gemm", "stream")))))
         channels = blueprint.program.channels
         every = itertools.product(*(range(c.minimum, c.maximum + 1) for c in channels))
         found = kinds(blueprint)
@@ -42,15 +42,15 @@ def test_the_judged_stage_counts_stand_for_all() -> None:
 def judged(made: Program, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of actions of all compositions that the check looks at."""
     sizes: list[int] = []
-    real = verify.examine
+    real = problem_search.analyze_case
 
     def examine(composition: Composition) -> object:
         sizes.append(sum(len(process.period) for process in composition.processes))
         return real(composition)
 
     with monkeypatch.context() as patch:
-        patch.setattr(verify, "examine", examine)
-        assert not find_problems(Blueprint(made))
+        patch.setattr(problem_search, "analyze_case", examine)
+        assert not find_problems(ProtocolIndex(made))
     return sizes
 
 

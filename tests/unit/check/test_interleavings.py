@@ -14,11 +14,11 @@ from mutations import mutated, with_known_bytes
 from oracle_comparison import agree, judged, periods
 from programs import program
 
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.build import compose
-from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.cases import ranges
+from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition, unroll
-from pipelink_rules.check.protocol.trips import ranges
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
 
 HANDOVER = [
@@ -49,8 +49,8 @@ SCENARIOS = {
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(name: str) -> None:
     composition, kind, verdict = SCENARIOS[name]
-    assert {problem.kind for problem in examine(composition)} >= ({kind} if kind else set())
-    assert bool(examine(composition)) is bool(kind)
+    assert {problem.kind for problem in analyze_case(composition)} >= ({kind} if kind else set())
+    assert bool(analyze_case(composition)) is bool(kind)
     assert explore(unroll(composition, 4)) == verdict
 
 
@@ -63,8 +63,8 @@ def test_what_was_once_judged_differently(name: str) -> None:
 
 
 def test_no_items_are_no_problem() -> None:
-    assert not examine(gemm(trip=0))
-    assert not examine(unroll(gemm(), 0))
+    assert not analyze_case(gemm(trip=0))
+    assert not analyze_case(unroll(gemm(), 0))
     assert explore(unroll(gemm(trip=0), 3)) == OK
 
 
@@ -73,7 +73,7 @@ def test_graph_and_oracle_agree(make: Callable[[random.Random], Composition]) ->
     seen: Counter[str] = Counter()
     for seed in range(400):
         composition = make(random.Random(f"{make.__name__} {seed}"))
-        found = {problem.kind for problem in examine(composition)}
+        found = {problem.kind for problem in analyze_case(composition)}
         verdict = explore(unroll(composition, periods(composition)), 60_000)
         seen[verdict] += 1
         assert verdict == LIMIT or agree(found, verdict), (seed, found, verdict)
@@ -105,7 +105,7 @@ def test_mutated_contracts_are_judged_as_they_run(bases: dict[str, Program]) -> 
     for seed in range(220):
         rng = random.Random(f"mutation {seed}")
         name = rng.choice(sorted(bases))
-        blueprint = Blueprint(mutated(rng, bases[name]))
+        blueprint = ProtocolIndex(mutated(rng, bases[name]))
         channels = blueprint.program.channels
         stages = {c.name: rng.choice((c.minimum, max(1, c.minimum - 1))) for c in channels}
         trip = rng.choice((1, 2, 3))
@@ -116,7 +116,7 @@ def test_mutated_contracts_are_judged_as_they_run(bases: dict[str, Program]) -> 
             continue
         kinds = {
             problem.kind
-            for problem in examine(composition)
+            for problem in analyze_case(composition)
             if problem.first or problem.kind != "in flight"
         }
         run = unroll(with_known_bytes(composition), 3 if name == "handover" else 4)

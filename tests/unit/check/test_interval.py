@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from declared import placement_of, program_of
 from hypothesis import given
 from hypothesis import strategies as st
 from programs import program
+from shipped_declarations import placement_of, program_of
 
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.interval import Edge, Interval, interval, largest_ratio
+from pipelink_rules.check.protocol.initiation_interval import (
+    Edge,
+    Interval,
+    interval,
+    largest_ratio,
+)
 from pipelink_rules.check.protocol.latency import LATENCIES
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 
 NODES = 4
 edges = st.tuples(
@@ -52,7 +57,7 @@ def test_the_largest_ratio_is_that_of_all_cycles(graph: list[Edge]) -> None:
 
 def found_with(name: str, **stages: int) -> Interval:
     chosen = dict(placement_of(name).stages)
-    found = interval(Blueprint(program_of(name)), {**chosen, **{"load.ab": stages["ab"]}})
+    found = interval(ProtocolIndex(program_of(name)), {**chosen, **{"load.ab": stages["ab"]}})
     assert found is not None
     return found
 
@@ -77,12 +82,12 @@ def test_a_small_tile_is_bound_by_its_copies() -> None:
 
 
 def test_without_a_loop_it_is_per_work_item() -> None:
-    found = interval(Blueprint(program_of("rms_norm")), dict(placement_of("rms_norm").stages))
+    found = interval(ProtocolIndex(program_of("rms_norm")), dict(placement_of("rms_norm").stages))
     assert found is not None and found.step == "work item"
 
 
 def tensor_with(ab: int, accumulators: int) -> Interval:
-    found = interval(Blueprint(program("tensor")), {"load.ab": ab, "mma.acc": accumulators})
+    found = interval(ProtocolIndex(program("tensor")), {"load.ab": ab, "mma.acc": accumulators})
     assert found is not None
     return found
 

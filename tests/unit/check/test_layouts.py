@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipelink_rules.check.layout import describe, difference, swizzled, terms
 from pipelink_rules.model.contract import DTYPES, Layout, Member
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
 
 def tile(shape: tuple[int, ...], strides: tuple[object, ...] = (), swizzle: int = 0) -> Member:

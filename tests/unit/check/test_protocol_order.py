@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interleavings import DEADLOCK, OK, explore
 
-from pipelink_rules.check.protocol.clocks import Clocks
-from pipelink_rules.check.protocol.examine import examine
-from pipelink_rules.check.protocol.graph import Access, Graph
-from pipelink_rules.check.protocol.groups import completions, in_flight
+from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.async_groups import completions, in_flight
+from pipelink_rules.check.protocol.event_graph import Access, Graph
 from pipelink_rules.check.protocol.liveness import order_of
 from pipelink_rules.check.protocol.model import (
     AWAIT,
@@ -35,6 +34,7 @@ from pipelink_rules.check.protocol.model import (
     Process,
     unroll,
 )
+from pipelink_rules.check.protocol.vector_clocks import Clocks
 
 
 def reaches(graph: Graph, start: int, goal: int, fenced: bool) -> bool:
@@ -80,7 +80,7 @@ def test_fences_are_found_where_a_search_finds_them() -> None:
     seen = {True: 0, False: 0}
     for seed in range(150):
         composition = proxied(random.Random(f"proxied {seed}"))
-        problems = examine(composition)
+        problems = analyze_case(composition)
         assert {problem.kind for problem in problems} <= {"unfenced"}
         told = {
             (problem.first.origin.text, problem.second.origin.text)
@@ -127,12 +127,12 @@ def test_distances_may_be_negative() -> None:
     graph = Graph(turns(True, True))
     assert any(distance < 0 for edges in graph.before for _, distance in edges)
     assert len(order_of(graph).order) == len(graph.before)
-    assert not examine(turns(True, True)) and not examine(unroll(turns(True, True), 3))
+    assert not analyze_case(turns(True, True)) and not analyze_case(unroll(turns(True, True), 3))
     assert explore(unroll(turns(True, True), 3)) == OK
 
 
 def test_a_role_that_begins_early_hangs_at_the_end() -> None:
-    assert [problem.kind for problem in examine(unroll(turns(True, False), 3))] == ["starved"]
+    assert [problem.kind for problem in analyze_case(unroll(turns(True, False), 3))] == ["starved"]
     assert explore(unroll(turns(True, False), 3)) == DEADLOCK
 
 

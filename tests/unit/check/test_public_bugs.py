@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 import yaml
-from linked import bare_variant
+from link_fixtures import bare_variant
 from programs import stage
 
+from pipelink_rules.actions.component import check_measurements
 from pipelink_rules.check.check import check
 from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.scan import scan
-from pipelink_rules.compile.sources import Sources
-from pipelink_rules.compile.variant import keep_promises
+from pipelink_rules.compile.ptx_scan import scan
+from pipelink_rules.compile.source_search import Sources
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.contract import Registers, Role
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Measured
 from pipelink_rules.place.place import place
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.place.problem import placement_problem
 
 TABLE = Path(__file__).parent / "public_bugs" / "threads.yaml"
 THREADS: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
@@ -38,7 +38,7 @@ def linked(base: str, edits: dict[str, Any]) -> list[str]:
             found = check(program, TARGETS[program.target])
             if found:
                 return [item.code for item in found]
-            place(problem_of(program))
+            place(placement_problem(program))
         except PipelinkError as problem:
             return [item.code for item in problem.diagnostics]
     return []
@@ -60,7 +60,7 @@ def probed(promised: int, needed: int) -> list[str]:
     registers = Registers(Expr(str(promised)), Expr("64"), Expr("24"))
     role = Role("apply", Expr("4"), registers=registers)
     try:
-        keep_promises([role], {"apply": Measured(needed, 24, 0, 0)}, "scale")
+        check_measurements([role], {"apply": Measured(needed, 24, 0, 0)}, "scale")
     except PipelinkError as problem:
         return [item.code for item in problem.diagnostics]
     return []

@@ -14,16 +14,22 @@ from unit.check.interleavings import ALIAS, PROXY, RACE, Step, hangs, replay
 from unit.check.oracle_comparison import MAKERS
 from unit.check.tensor_compositions import stored, tensor
 
-from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.counterexample import (
+    FAULTS,
+    HANGS,
+    MOST_TRIES,
+    Counterexample,
+    find_counterexample,
+)
 from pipelink_rules.check.protocol.model import Composition
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.protocol.shortest import FAULTS, HANGS, MOST_TRIES, Schedule, shortest
-from pipelink_rules.check.protocol.words_schedule import MOST_LINES, lines
+from pipelink_rules.check.protocol.render_counterexample import MOST_LINES, lines
 
 FAILURES = {"order": RACE, "proxy": PROXY, "phase": ALIAS, "round": ALIAS}
 
 
-def replays(schedule: Schedule) -> bool:
+def replays(schedule: Counterexample) -> bool:
     """Whether the other executor runs the steps into the same failure."""
     steps = [Step(*step) for step in schedule.steps]
     if schedule.fault is None:
@@ -31,11 +37,11 @@ def replays(schedule: Schedule) -> bool:
     return replay(schedule.run, steps) == FAILURES[schedule.fault.kind]
 
 
-def schedules(composition: Composition) -> list[tuple[Problem, Schedule | None]]:
+def schedules(composition: Composition) -> list[tuple[Problem, Counterexample | None]]:
     """The problems of a composition that a run can show."""
     return [
-        (problem, shortest(composition, problem)[0])
-        for problem in examine(composition)
+        (problem, find_counterexample(composition, problem)[0])
+        for problem in analyze_case(composition)
         if problem.kind in HANGS or (problem.kind in FAULTS and (problem.second or _phase(problem)))
     ]
 
@@ -72,17 +78,17 @@ def test_no_step_can_be_left_out(name: str) -> None:
 
 def test_a_search_that_takes_too_long_shows_nothing() -> None:
     composition, kind, _ = FOUND["two arrivals of a fast reader"]
-    problem = next(item for item in examine(composition) if item.kind == kind)
-    schedule, left = shortest(composition, problem, 8_000)
+    problem = next(item for item in analyze_case(composition) if item.kind == kind)
+    schedule, left = find_counterexample(composition, problem, 8_000)
     assert schedule and left > 0
-    assert shortest(composition, problem, 8_000 - left)[0] == schedule
-    assert shortest(composition, problem, 8_000 - left - 1)[0] is None
+    assert find_counterexample(composition, problem, 8_000 - left)[0] == schedule
+    assert find_counterexample(composition, problem, 8_000 - left - 1)[0] is None
 
 
 def test_very_long_work_items_show_nothing() -> None:
     composition = gemm(2, trip=500, lag=0)
-    problem = next(item for item in examine(composition) if item.kind == "in flight")
-    assert shortest(composition, problem) == (None, MOST_TRIES)
+    problem = next(item for item in analyze_case(composition) if item.kind == "in flight")
+    assert find_counterexample(composition, problem) == (None, MOST_TRIES)
 
 
 @pytest.mark.parametrize("make", [chain, mixed, edited])
@@ -93,7 +99,7 @@ def test_straight_runs_are_as_short_as_searched_ones(
     for seed in range(40):
         for problem, schedule in schedules(make(random.Random(f"{make.__name__} {seed}"))):
             composition = make(random.Random(f"{make.__name__} {seed}"))
-            searched, _ = shortest(composition, problem, straight=False)
+            searched, _ = find_counterexample(composition, problem, straight=False)
             if schedule and searched and problem.kind not in HANGS:
                 compared += 1
                 assert len(schedule.steps) <= len(searched.steps), (seed, problem.kind)

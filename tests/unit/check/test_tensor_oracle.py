@@ -13,10 +13,10 @@ from unit.check.interleavings import DEADLOCK, LIMIT, OK, RACE, explore
 from unit.check.oracle_comparison import REGISTERS, agree, compare, periods
 from unit.check.tensor_compositions import accumulators, stored, tensor
 
-from pipelink_rules.check.protocol import tensor_fences as rules
-from pipelink_rules.check.protocol.blueprint import Blueprint
-from pipelink_rules.check.protocol.build import compose
-from pipelink_rules.check.protocol.examine import examine
+from pipelink_rules.check.protocol import tensor_memory_fences as rules
+from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.cases import ranges
+from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import (
     AFTER,
     AWAIT,
@@ -25,7 +25,7 @@ from pipelink_rules.check.protocol.model import (
     Composition,
     unroll,
 )
-from pipelink_rules.check.protocol.trips import ranges
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 
 SCENARIOS = {
     "correct": (accumulators(), "", OK),
@@ -43,7 +43,7 @@ SCENARIOS = {
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_scenario(name: str) -> None:
     composition, kind, verdict = SCENARIOS[name]
-    found = {problem.kind for problem in examine(composition)} - REGISTERS
+    found = {problem.kind for problem in analyze_case(composition)} - REGISTERS
     assert (kind in found) if kind else not found
     assert explore(unroll(composition, 4)) == verdict
 
@@ -53,7 +53,7 @@ def test_graph_and_executor_agree(make: Callable[[random.Random], Composition]) 
     seen: Counter[str] = Counter()
     for seed in range(400):
         composition = make(random.Random(f"{make.__name__} {seed}"))
-        found = {problem.kind for problem in examine(composition)} - REGISTERS
+        found = {problem.kind for problem in analyze_case(composition)} - REGISTERS
         verdict = explore(unroll(composition, periods(composition)), 60_000)
         seen[verdict] += 1
         assert verdict == LIMIT or agree(found, verdict), (seed, found, verdict)
@@ -66,7 +66,7 @@ def test_mutated_contracts_are_judged_as_they_run() -> None:
     seen: Counter[str] = Counter()
     for seed in range(150):
         rng = random.Random(f"tensor mutation {seed}")
-        blueprint = Blueprint(mutated(rng, base))
+        blueprint = ProtocolIndex(mutated(rng, base))
         stages = {c.name: c.minimum for c in blueprint.program.channels}
         trip = rng.choice((1, 2))
         work = {field: values.clip(trip) for field, values in ranges(blueprint.program).items()}
@@ -74,7 +74,7 @@ def test_mutated_contracts_are_judged_as_they_run() -> None:
         if problems:
             seen["refused"] += 1
             continue
-        kinds = {problem.kind for problem in examine(composition)} - REGISTERS
+        kinds = {problem.kind for problem in analyze_case(composition)} - REGISTERS
         verdict = explore(unroll(with_known_bytes(composition), 4), 60_000)
         seen[verdict] += 1
         if verdict != LIMIT:
@@ -115,5 +115,5 @@ def test_every_operation_of_a_right_pipeline_is_needed(kind: str) -> None:
             processes = list(right.processes)
             processes[number] = process._replace(period=fewer)
             wrong = Composition(right.barriers, right.memories, right.named, tuple(processes))
-            assert examine(wrong), (process.name, place)
+            assert analyze_case(wrong), (process.name, place)
             assert explore(unroll(wrong, 4)) != OK, (process.name, place)

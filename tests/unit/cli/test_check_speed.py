@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from declared import megakernels, program_of
+from shipped_declarations import megakernels, program_of
 
-from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.files.codec import write_json
+from pipelink_rules.program.spec import parse_declaration
 
 ROOT = Path(__file__).resolve().parents[3]
 NAME = "gemm_bias_gelu_epilogue_warps"  # the most roles and rings
@@ -39,7 +39,9 @@ def run(*words: str) -> tuple[float, str]:
 @pytest.fixture(scope="module", params=["program", "spec"])
 def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A megakernel as the build writes it, and as it was declared (contracts are read then)."""
-    noun = program_of(NAME) if request.param == "program" else make_spec(**megakernels()[NAME])
+    noun = (
+        program_of(NAME) if request.param == "program" else parse_declaration(**megakernels()[NAME])
+    )
     return write_json(tmp_path_factory.mktemp("speed") / f"{NAME}.{request.param}.json", noun)
 
 

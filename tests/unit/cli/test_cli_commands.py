@@ -127,7 +127,7 @@ def gemm_spec() -> MegakernelSpec:
     return MegakernelSpec(
         "gemm",
         (
-            InstanceSpec("tiles", "//components/schedule:persistent_tiles"),
+            InstanceSpec("tiles", "//components/scheduler:persistent_tiles"),
             InstanceSpec("load", "//components/gemm:tma_load_ab", tile),
             InstanceSpec("mma", "//components/gemm:wgmma_mainloop", (*tile, ("WG", 2))),
             InstanceSpec("store", "//components/epilogue:tma_store"),

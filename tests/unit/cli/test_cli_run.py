@@ -14,7 +14,7 @@ from manifests import GEMM, saved
 from pipelink_rules.cli import main
 from pipelink_rules.cli.run import values_of
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.model.image import Forced
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics
 
 
 class MemoryDriver(FakeDriver):
@@ -70,7 +70,7 @@ def test_a_forced_link_says_so(
 ) -> None:
     driver = MemoryDriver(parameters=8)
     monkeypatch.setattr("pipelink_rules.launch.driver.cuda_driver", lambda: driver)
-    forced = (Forced("PL0921", "`gemm_bias` has a stack", "outside of the loop only"),)
+    forced = (AllowedDiagnostics("PL0921", "`gemm_bias` has a stack", "outside of the loop only"),)
     manifest = dataclasses.replace(GEMM, forced=forced)
     words = ["M=20", "N=16", "K=8", "--times", "0"]
     assert main(["run", str(saved(tmp_path, manifest)), *words]) == 0
@@ -97,8 +97,8 @@ def test_random_numbers_are_ordinary() -> None:
     import array
     import struct
 
+    from pipelink_rules.launch.device_array import DeviceArray
     from pipelink_rules.launch.driver import Driver
-    from pipelink_rules.launch.scratch import DeviceArray
 
     driver = Driver(MemoryDriver())
     made = DeviceArray(driver, (1000, 33), "f32")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.files.entered import entered
+from pipelink_rules.files.bad_input import reporting_bad_input
 
 NOTHING: list[int] = []
 FAILURES: dict[str, Callable[[], object]] = {
@@ -36,7 +36,7 @@ def broken() -> Iterator[int]:
 
 @pytest.mark.parametrize("work", FAILURES.values(), ids=FAILURES)
 def test_it_is_a_finding_about_the_file(work: Callable[[], object]) -> None:
-    with pytest.raises(PipelinkError) as refused, entered("x.program.json"):
+    with pytest.raises(PipelinkError) as refused, reporting_bad_input("x.program.json"):
         work()
     finding = refused.value.diagnostics[0]
     assert finding.code == "PL0011"
@@ -44,8 +44,8 @@ def test_it_is_a_finding_about_the_file(work: Callable[[], object]) -> None:
 
 
 def test_our_own_mistakes_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RuntimeError, match="lost"), entered("x.program.json"):
+    with pytest.raises(RuntimeError, match="lost"), reporting_bad_input("x.program.json"):
         list(broken())
     monkeypatch.setenv("PIPELINK_TRACEBACK", "1")
-    with pytest.raises(RuntimeError), entered("x.program.json"):
+    with pytest.raises(RuntimeError), reporting_bad_input("x.program.json"):
         list(firsts())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelink_rules.compile.codegen import Image, read_images
+from pipelink_rules.compile.fatbin import FatbinImage, read_images
 from pipelink_rules.compile.object import runtime_file, weak_file
 
 LISTING = """
@@ -31,9 +31,9 @@ def test_images_with_their_flags() -> None:
     fast = (("fmad", "1"), ("ftz", "1"), ("prec_div", "0"), ("prec_sqrt", "0"))
     plain = (("fmad", "1"), ("ftz", "0"), ("prec_div", "1"), ("prec_sqrt", "1"))
     assert read_images(LISTING) == [
-        Image("ptx", "sm_90a", ()),
-        Image("nvvm", "sm_90a", fast),
-        Image("nvvm", "sm_100a", plain),
+        FatbinImage("ptx", "sm_90a", ()),
+        FatbinImage("nvvm", "sm_90a", fast),
+        FatbinImage("nvvm", "sm_100a", plain),
     ]
     assert read_images("cuobjdump info: no device code") == []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declared import contracts
+from shipped_declarations import contracts
 
-from pipelink_rules.compile.run import Subject, check_alive, diagnose, quote
+from pipelink_rules.compile.compiler_errors import Subject, check_alive, diagnose, quote
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError

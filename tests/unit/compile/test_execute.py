@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.compile.execute.decode import arithmetic
-from pipelink_rules.compile.execute.machine import Machine
-from pipelink_rules.compile.execute.operations import Names
-from pipelink_rules.compile.execute.program import code_of
-from pipelink_rules.compile.execute.state import SharedRange, State, UnauditedError
-from pipelink_rules.compile.execute.trace import Access, Event, Trace
+from pipelink_rules.audit.control_flow import code_of
+from pipelink_rules.audit.decode_ptx import arithmetic
+from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
+from pipelink_rules.audit.interpreter import Interpreter
+from pipelink_rules.audit.machine_state import InconclusiveError, SharedRange, State
+from pipelink_rules.audit.runtime_calls import Names
 from pipelink_rules.compile.ptx import Statement, read_ptx
 from pipelink_rules.model.contract import Contract
 
@@ -18,10 +18,10 @@ FENCE = "{ call.uni pl_fence_async, ( ); }"
 WAIT = "{ .param .b32 param0; st.param.b32 [param0+0], %r9; call.uni pl_store_wait, ( param0 ); }"
 
 
-def machine(body: str, ranges: tuple[SharedRange, ...] = ()) -> Machine:
+def machine(body: str, ranges: tuple[SharedRange, ...] = ()) -> Interpreter:
     head = ".visible .func f(\n .param .b64 f_param_0,\n .param .b32 f_param_1\n)\n"
     text = f"{head}{{\n{body}\nret;\n}}\n"
-    return Machine(read_ptx(text), Names(CONTRACT, {}, {}, {}), State({}, ranges, {}))
+    return Interpreter(read_ptx(text), Names(CONTRACT, {}, {}, {}), State({}, ranges, {}))
 
 
 def events(body: str, *arguments: int | None) -> list[str]:
@@ -105,9 +105,9 @@ def test_both_sides_of_a_branch_on_data() -> None:
     {WAIT}
     """
     assert events(same, 0, 0) == ["fence async", "await store 1"]
-    with pytest.raises(UnauditedError, match="one side of a branch"):
+    with pytest.raises(InconclusiveError, match="one side of a branch"):
         events(same.replace(FENCE, "", 1), 0, 0)
-    with pytest.raises(UnauditedError, match="depends on data"):
+    with pytest.raises(InconclusiveError, match="depends on data"):
         events(same.replace("mov.u32 %r9, 1", "mov.u32 %r9, 2", 1), 0, 0)
 
 
@@ -121,9 +121,9 @@ def test_a_loop_that_data_end() -> None:
     @%p1 bra L1;
     """
     assert events(loop.replace("%S", "") + FENCE, 0, 0) == ["fence async"]
-    with pytest.raises(UnauditedError):
+    with pytest.raises(InconclusiveError):
         events(loop.replace("%S", FENCE), 0, 0)
-    with pytest.raises(UnauditedError):  # what the loop changes is unknown behind it
+    with pytest.raises(InconclusiveError):  # what the loop changes is unknown behind it
         events(loop.replace("%S", "add.s32 %r9, %r9, 1;") + WAIT, 0, 0)
 
 
@@ -139,7 +139,7 @@ def test_a_loop_that_data_end() -> None:
     ],
 )
 def test_nobody_can_follow(statement: str) -> None:
-    with pytest.raises(UnauditedError):
+    with pytest.raises(InconclusiveError):
         events(statement, 0, 0)
 
 
@@ -157,7 +157,7 @@ def test_lane_31_knows_what_lane_0_gave() -> None:
     body = "ld.param.u32 %r1, [f_param_1]; shfl.sync.idx.b32 %r9|%p1, %r1, 0, 31, -1;" + WAIT
     first = machine(body)
     first.run("f", [0, 3])
-    other = Machine(first.module, first.names, State({}, (), {}), 31, first.shuffles)
+    other = Interpreter(first.module, first.names, State({}, (), {}), 31, first.shuffles)
     other.run("f", [0, 7])
     assert other.state.trace.events == [Event("await", "store", count=3)]
 
@@ -172,7 +172,7 @@ def test_where_branches_meet() -> None:
 
 
 def test_copies_of_one_tile_are_one() -> None:
-    trace = Trace()
+    trace = ExecutionLog()
     for _ in range(2):
         trace.emit(Event("copy", "ab", 0, 64, "A", "A"))
     trace.emit(Event("copy", "ab", 0, 64, "B", "B"))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from linked import toolkit_of
+from link_fixtures import toolkit_of
 
-from pipelink_rules.compile import nvcc
+from pipelink_rules.compile import command_lines
 
-UNIT = nvcc.Unit(
+UNIT = command_lines.Unit(
     "a/scale.cu", "sm_90a", ("build/v", "include"), ("N=3",), ("ftz=true",), ("--diag-suppress=1",)
 )
 
 
 def test_an_object_is_link_time_code_of_the_exact_target() -> None:
-    argv = nvcc.fatbin_argv(toolkit_of(), UNIT, "out.fatbin", "out.d")
+    argv = command_lines.fatbin_argv(toolkit_of(), UNIT, "out.fatbin", "out.d")
     assert argv == [
         "/cuda/bin/nvcc",
         "-std=c++17",
@@ -41,35 +41,37 @@ def test_an_object_is_link_time_code_of_the_exact_target() -> None:
 
 
 def test_dialect_of_the_component_wins() -> None:
-    unit = nvcc.Unit("a.cu", "sm_100a", options=("-std=c++20",), strict=False)
-    argv = nvcc.fatbin_argv(toolkit_of(), unit, "o")
+    unit = command_lines.Unit("a.cu", "sm_100a", options=("-std=c++20",), strict=False)
+    argv = command_lines.fatbin_argv(toolkit_of(), unit, "o")
     assert [part for part in argv if part.startswith("-std")] == ["-std=c++20"]
     assert "-Werror=all-warnings" not in argv
     assert "arch=compute_100a,code=lto_100a" in argv
 
 
 def test_object_and_shadow_come_from_one_run() -> None:
-    argv = nvcc.object_argv(toolkit_of(), UNIT, "out.fatbin", "out.d", "work")
+    argv = command_lines.object_argv(toolkit_of(), UNIT, "out.fatbin", "out.d", "work")
     assert "arch=compute_90a,code=[compute_90a,lto_90a]" in argv
     assert argv[argv.index("--keep-dir") + 1] == "work"
 
 
 def test_the_listing_is_not_optimised_and_shows_inlined_functions() -> None:
-    argv = nvcc.listing_argv(toolkit_of(), UNIT, "out.ptx")
+    argv = command_lines.listing_argv(toolkit_of(), UNIT, "out.ptx")
     assert argv[argv.index("-Xcicc") + 1] == "-O0"
     assert "-Dalways_inline=unused" in argv
-    hidden = nvcc.listing_argv(toolkit_of(), UNIT, "out.ptx", show_inline=False)
+    hidden = command_lines.listing_argv(toolkit_of(), UNIT, "out.ptx", show_inline=False)
     assert "-Dalways_inline=unused" not in hidden
 
 
 def test_a_native_twin_is_one_program_without_link_time_optimisation() -> None:
-    argv = nvcc.cubin_argv(toolkit_of(), UNIT, "out.cubin")
+    argv = command_lines.cubin_argv(toolkit_of(), UNIT, "out.cubin")
     assert "-cubin" in argv and "-rdc=true" not in argv
     assert "arch=compute_90a,code=sm_90a" in argv
 
 
 def test_a_link_says_everything_nvlink_needs() -> None:
-    argv = nvcc.nvlink_argv(toolkit_of(), "sm_90a", ["a.fatbin", "b.fatbin"], "o", options=["-x"])
+    argv = command_lines.nvlink_argv(
+        toolkit_of(), "sm_90a", ["a.fatbin", "b.fatbin"], "o", options=["-x"]
+    )
     assert argv == [
         "/cuda/bin/nvlink",
         "-Werror",
@@ -85,4 +87,4 @@ def test_a_link_says_everything_nvlink_needs() -> None:
         "-o",
         "o",
     ]
-    assert "-emit-ptx" in nvcc.nvlink_argv(toolkit_of(), "sm_90a", [], "o", ptx=True)
+    assert "-emit-ptx" in command_lines.nvlink_argv(toolkit_of(), "sm_90a", [], "o", ptx=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.compile.options import DEFAULTS, flag_arguments, sort_out
+from pipelink_rules.compile.options import DEFAULTS, classify_options, flag_arguments
 from pipelink_rules.contract.bind import normal_flags
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
@@ -28,7 +28,7 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
     ],
 )
 def test_flags_are_those_that_differ_from_the_default(copts: list[str], flags: tuple) -> None:
-    assert sort_out(copts).flags == flags
+    assert classify_options(copts).flags == flags
 
 
 @given(
@@ -38,7 +38,7 @@ def test_flags_are_those_that_differ_from_the_default(copts: list[str], flags: t
 )
 def test_flags_are_written_as_the_contract_binds_them(chosen: list[tuple[str, bool]]) -> None:
     copts = [f"--{name}={str(value).lower()}" for name, value in chosen]
-    assert sort_out(copts).flags == normal_flags(copts)
+    assert classify_options(copts).flags == normal_flags(copts)
 
 
 def test_all_four_flags_are_always_said() -> None:
@@ -56,7 +56,7 @@ def test_all_four_flags_are_always_said() -> None:
 
 def test_harmless_options_keep_their_order() -> None:
     copts = ["-std=c++20", "--diag-suppress=177", "--expt-extended-lambda"]
-    assert sort_out(copts).other == tuple(copts)
+    assert classify_options(copts).other == tuple(copts)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_harmless_options_keep_their_order() -> None:
 )
 def test_everything_else_is_refused(option: str, reason: str) -> None:
     with pytest.raises(PipelinkError) as problem:
-        sort_out([option])
+        classify_options([option])
     (finding,) = problem.value.diagnostics
     assert finding.code == "PL1215"
     assert reason in finding.found or reason in finding.message

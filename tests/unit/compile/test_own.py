@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.compile.execute.machine import Machine
-from pipelink_rules.compile.execute.operations import Names, Table
-from pipelink_rules.compile.execute.program import code_of
-from pipelink_rules.compile.execute.state import (
-    BrokenRuleError,
+from pipelink_rules.audit.control_flow import code_of
+from pipelink_rules.audit.interpreter import Interpreter
+from pipelink_rules.audit.machine_state import (
+    InconclusiveError,
+    RestrictionError,
     SharedRange,
     State,
-    UnauditedError,
 )
+from pipelink_rules.audit.runtime_calls import Names, Table
 from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.model.contract import Contract, NamedBarrier
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
 CONTRACT = Contract(
     "demo", "1.0.0", "", ("sm_90a",), named_barriers=(NamedBarrier("met", ("run",), Expr("64")),)
@@ -32,9 +32,9 @@ NAMES = Names(
 WAIT = "{{ AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [{0}], {1}; @!p bra AGAIN; }}\n"
 
 
-def machine(body: str, lane: int = 0, names: Names = NAMES, *, eager: bool = False) -> Machine:
+def machine(body: str, lane: int = 0, names: Names = NAMES, *, eager: bool = False) -> Interpreter:
     text = f".visible .func f(\n .param .b64 f_param_0\n)\n{{\n{body}\nret;\n}}\n"
-    return Machine(read_ptx(text), names, State({}, (RING,), {}), lane, eager=eager)
+    return Interpreter(read_ptx(text), names, State({}, (RING,), {}), lane, eager=eager)
 
 
 def events(body: str, lane: int = 0, *, eager: bool = False) -> list[str]:
@@ -146,7 +146,7 @@ def test_arrivals_in_a_row_are_counted() -> None:
     ],
 )  # fmt: skip
 def test_no_contract_allows(body: str, code: str) -> None:
-    with pytest.raises(BrokenRuleError) as problem:
+    with pytest.raises(RestrictionError) as problem:
         events(body)
     assert problem.value.code == code and problem.value.expected and problem.value.found
 
@@ -163,7 +163,7 @@ def test_no_contract_allows(body: str, code: str) -> None:
 )
 def test_they_need_a_raw_port(body: str) -> None:
     plain = Names(CONTRACT, NAMES.rings, NAMES.barriers, {}, NAMES.tables)
-    with pytest.raises(BrokenRuleError) as problem:
+    with pytest.raises(RestrictionError) as problem:
         machine(body, names=plain).run("f", [0])
     assert problem.value.code == "PL0935"
 
@@ -182,7 +182,7 @@ def test_they_need_a_raw_port(body: str) -> None:
     ],
 )
 def test_others_nobody_can_follow(body: str) -> None:
-    with pytest.raises(UnauditedError):
+    with pytest.raises(InconclusiveError):
         events(body)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.compile.assembler import AssemblerLog
-from pipelink_rules.compile.probe import Attempt, only_kernel, smallest, with_registers
+from pipelink_rules.compile.ptxas_log import AssemblerLog
+from pipelink_rules.compile.register_probe import Attempt, only_kernel, smallest, with_registers
 from pipelink_rules.toolkit.process import ToolOutput
 
 LOWEST, LIMIT = 24, 240

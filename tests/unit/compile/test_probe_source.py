@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from declared import contracts
+from shipped_declarations import contracts
 
-from pipelink_rules.compile.probe_source import probe_source
+from pipelink_rules.compile.register_probe_source import probe_source
 from pipelink_rules.contract.bind import bind
 
 TILE = {"TM": 128, "TN": 256, "TK": 64}
@@ -44,7 +44,7 @@ def test_tensor_maps_pointers_and_symbols_are_parameters() -> None:
 
 
 def test_a_schedule_is_probed_by_what_it_computes() -> None:
-    text = source_of("//components/schedule:persistent_tiles", **TILE)
+    text = source_of("//components/scheduler:persistent_tiles", **TILE)
     assert "__launch_bounds__(32)" in text
     assert "_port, item, pl_work);" in text
     assert text.count("__int_as_float(pl_work.") == 3

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from linked import bare_variant
+from link_fixtures import bare_variant
 
 from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.scan import scan
-from pipelink_rules.compile.sources import Sources
+from pipelink_rules.compile.ptx_scan import scan
+from pipelink_rules.compile.source_search import Sources
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Port, Role
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
 BASE = bare_variant("scale")
 ROLE = Role("apply", Expr("4"))

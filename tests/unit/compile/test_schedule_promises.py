@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipelink_rules.compile.execute.audit import audit_roles
+from pipelink_rules.audit.audit_role import audit_roles
 from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import parse_contract

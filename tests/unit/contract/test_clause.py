@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.contract.clause import text_of
+from pipelink_rules.contract.format_operation import format_operation
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.model.operation import operations
 
@@ -30,7 +30,7 @@ def test_operations_are_told_as_they_are_written(path: Path) -> None:
             assert op.span is not None
             first = op.span.column - 1
             written = lines[op.span.line - 1][first : first + op.span.length]
-            told = text_of(op)
+            told = format_operation(op)
             assert written in (told, UNSAID.sub("", told)), op.span
 
 

@@ -18,7 +18,7 @@ from pipelink_rules.contract.expression import (
     substitute,
 )
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 
 NAMES = ("a", "b", "TM")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipelink_rules.contract.item import item_layout, member_bytes, member_span
+from pipelink_rules.contract.item_layout import item_layout, member_bytes, member_span
 from pipelink_rules.model.contract import Layout, Member, Port
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
 
 def tile(name: str, *shape: int, strides: tuple[object, ...] = (), swizzle: int = 0) -> Member:

@@ -9,8 +9,8 @@ from sample_contract import SAMPLE
 
 from pipelink_rules.contract.load import load_contract, parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.model.contract import Contract, Op, Repeat
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.contract import Contract, Operation, Repeat
+from pipelink_rules.model.source_span import Expr, Span
 
 
 def read(*changes: tuple[str, str]) -> Contract:
@@ -31,7 +31,7 @@ def codes(*changes: tuple[str, str]) -> list[str]:
     return [item.code for item in findings(*changes)]
 
 
-def plain(op: Op | Repeat) -> tuple[object, ...]:
+def plain(op: Operation | Repeat) -> tuple[object, ...]:
     if isinstance(op, Repeat):
         return (op.count.text, [plain(item) for item in op.body])
     return (op.verb, op.target)
@@ -115,17 +115,17 @@ def test_quoted_expression_is_placed_inside_its_quotes() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("release x lag 2", Op("release", "x", lag=2)),
-        ("await store 0 full", Op("await", "store", full=True)),
-        ("await mma 1", Op("await", "mma", count=1)),
-        ("fence async", Op("fence", "async")),
-        ("store x -> C", Op("store", "x", source="C")),
-        ("copy X -> z.t", Op("copy", "z", member="t", source="X")),
-        ("write  buf", Op("write", "buf")),
-        ("sync pair", Op("sync", "pair")),
+        ("release x lag 2", Operation("release", "x", lag=2)),
+        ("await store 0 full", Operation("await", "store", full=True)),
+        ("await mma 1", Operation("await", "mma", count=1)),
+        ("fence async", Operation("fence", "async")),
+        ("store x -> C", Operation("store", "x", source="C")),
+        ("copy X -> z.t", Operation("copy", "z", member="t", source="X")),
+        ("write  buf", Operation("write", "buf")),
+        ("sync pair", Operation("sync", "pair")),
     ],
 )
-def test_operations(text: str, expected: Op) -> None:
+def test_operations(text: str, expected: Operation) -> None:
     contract = read(
         ("- wait x", f"- {text}"),
         (
@@ -140,8 +140,8 @@ def test_operations(text: str, expected: Op) -> None:
         ),
     )
     op = contract.role("compute").body[0]
-    assert isinstance(op, Op)
-    assert op == Op(**{**vars(expected), "span": op.span})
+    assert isinstance(op, Operation)
+    assert op == Operation(**{**vars(expected), "span": op.span})
 
 
 def test_layout_of_a_tile() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_contract import SAMPLE
 
-from pipelink_rules.contract import load, ops, params, ports, roles
+from pipelink_rules.contract import load, parse_operations, parse_params, parse_ports, parse_roles
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.target import TARGETS
@@ -99,15 +99,15 @@ def mutations(draw: st.DrawFn) -> Any:
 
 KEYS = {
     "": load.KEYS,
-    "param": params.PARAM_KEYS,
-    "symbol": params.SYMBOL_KEYS,
-    "work": params.WORK_KEYS,
-    "role": roles.ROLE_KEYS,
-    "tile": ports.MEMBER_KEYS,
-    "buffer": ports.BUFFER_KEYS,
-    "named_barrier": ports.BARRIER_KEYS,
-    "numeric": params.NUMERIC_KEYS,
-    "repeat": ops.REPEAT_KEYS,
+    "param": parse_params.PARAM_KEYS,
+    "symbol": parse_params.SYMBOL_KEYS,
+    "work": parse_params.WORK_KEYS,
+    "role": parse_roles.ROLE_KEYS,
+    "tile": parse_ports.MEMBER_KEYS,
+    "buffer": parse_ports.BUFFER_KEYS,
+    "named_barrier": parse_ports.BARRIER_KEYS,
+    "numeric": parse_params.NUMERIC_KEYS,
+    "repeat": parse_operations.REPEAT_KEYS,
 }
 
 
@@ -118,25 +118,25 @@ def test_schema_and_loader_have_the_same_clauses(name: str) -> None:
     assert set(schema.get("required", ())) == {key for key, needed in KEYS[name].items() if needed}
 
 
-@pytest.mark.parametrize("space", ports.SPACES)
+@pytest.mark.parametrize("space", parse_ports.SPACES)
 def test_schema_and_loader_have_the_same_ports(space: str) -> None:
     name = {"registers": "register"}.get(space, space) + "_port"
     schema = SCHEMA["$defs"][name]
     assert set(schema["properties"]) == {
-        clause for clause, spaces in ports.CLAUSES.items() if space in spaces
+        clause for clause, spaces in parse_ports.CLAUSES.items() if space in spaces
     }
-    assert set(schema["required"]) == {"space", "role", *ports.NEEDED[space]}
+    assert set(schema["required"]) == {"space", "role", *parse_ports.NEEDED[space]}
 
 
 def test_schema_and_loader_have_the_same_words() -> None:
     assert SCHEMA["properties"]["arch"]["items"]["enum"] == list(TARGETS)
-    assert SCHEMA["$defs"]["role"]["properties"]["converged"]["enum"] == list(roles.CONVERGED)
-    assert SCHEMA["$defs"]["role"]["properties"]["split"]["enum"] == list(roles.SPLIT)
+    assert SCHEMA["$defs"]["role"]["properties"]["converged"]["enum"] == list(parse_roles.CONVERGED)
+    assert SCHEMA["$defs"]["role"]["properties"]["split"]["enum"] == list(parse_roles.SPLIT)
     tile = SCHEMA["$defs"]["tile"]["properties"]
-    assert tile["swizzle"]["enum"] == list(ports.SWIZZLES)
-    assert SCHEMA["$defs"]["buffer"]["properties"]["align"]["enum"] == list(ports.ALIGNMENTS)
+    assert tile["swizzle"]["enum"] == list(parse_ports.SWIZZLES)
+    assert SCHEMA["$defs"]["buffer"]["properties"]["align"]["enum"] == list(parse_ports.ALIGNMENTS)
     flags = SCHEMA["$defs"]["numeric"]["properties"]["flags"]["properties"]
-    assert set(flags) == set(params.CODEGEN_FLAGS)
+    assert set(flags) == set(parse_params.CODEGEN_FLAGS)
 
 
 @settings(max_examples=250)
@@ -161,7 +161,7 @@ WORDS += ("x[rows]", "[rows]", "y[rows, 1].tile", "x[", "[]")
 @settings(max_examples=200)
 @given(
     st.lists(
-        st.sampled_from([*ops.VERBS, *WORDS]),
+        st.sampled_from([*parse_operations.VERBS, *WORDS]),
         min_size=1,
         max_size=5,
     ).map(" ".join)

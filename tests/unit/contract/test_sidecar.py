@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sample_contract import SAMPLE
 
 from pipelink_rules.contract.bind import bind
-from pipelink_rules.contract.canonical import canonical_yaml
+from pipelink_rules.contract.canonical_yaml import canonical_yaml
 from pipelink_rules.contract.interface import dump_interface, interface_of, without_places
 from pipelink_rules.contract.load import load_contract, parse_contract
 from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar

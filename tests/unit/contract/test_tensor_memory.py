@@ -8,10 +8,10 @@ import pytest
 
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
-from pipelink_rules.contract.item import tensor_columns
+from pipelink_rules.contract.item_layout import tensor_columns
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.model.contract import Contract, Op, Repeat
+from pipelink_rules.model.contract import Contract, Operation, Repeat
 
 PARTS = Path(__file__).resolve().parents[2] / "golden_stages" / "check_components"
 ACCUMULATE, DRAIN = (
@@ -41,15 +41,15 @@ def test_operations() -> None:
     role = read(ACCUMULATE).role("mma")
     assert not role.uses_mma  # that is wgmma
     _, fence, loop, last = role.body
-    assert isinstance(loop, Repeat) and isinstance(fence, Op) and isinstance(last, Op)
+    assert isinstance(loop, Repeat) and isinstance(fence, Operation) and isinstance(last, Operation)
     _, mma, done = loop.body
-    assert isinstance(mma, Op) and isinstance(done, Op)
+    assert isinstance(mma, Operation) and isinstance(done, Operation)
     assert (fence.verb, fence.target) == ("fence", "tensor after")
     assert (mma.verb, mma.target, mma.source, mma.wgmma) == ("mma", "ab", "acc", False)
     assert (done.verb, done.target, done.source) == ("commit", "ab", "mma")
     assert (last.verb, last.target, last.source) == ("commit", "acc", "mma")
     awaits = read(DRAIN).role("store").body[2]
-    assert isinstance(awaits, Repeat) and isinstance(awaits.body[1], Op)
+    assert isinstance(awaits, Repeat) and isinstance(awaits.body[1], Operation)
     assert (awaits.body[1].verb, awaits.body[1].target) == ("await", "tensor load")
 
 

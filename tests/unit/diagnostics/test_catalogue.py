@@ -10,8 +10,8 @@ import pytest
 from pipelink_rules.diagnostics.catalogue import catalogue, clashes, lookup, similar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.explain import explain, list_codes, pages_folder
-from pipelink_rules.diagnostics.suggest import did_you_mean, nearest
-from pipelink_rules.files.shipped import shipped
+from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
+from pipelink_rules.files.installed_files import shipped
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted((ROOT / "docs" / "errors").glob("PL*.md"))
@@ -99,7 +99,9 @@ def test_suggestions() -> None:
     assert nearest("arivals", ["arrivals", "rate"]) == "arrivals"
     assert nearest("ARRIVALS", ["arrivals", "rate"]) == "arrivals"
     assert nearest("colour", ["arrivals", "rate"]) == ""
-    assert did_you_mean("colour", ["rate", "arrivals"], "clauses") == ("clauses: arrivals, rate",)
-    assert did_you_mean("rat", ["rate"]) == ("did you mean `rate`?",)
-    assert did_you_mean("x", []) == ()
-    assert did_you_mean("x", [f"name{n}" for n in range(40)])[0].endswith("...")
+    assert similar_name_help("colour", ["rate", "arrivals"], "clauses") == (
+        "clauses: arrivals, rate",
+    )
+    assert similar_name_help("rat", ["rate"]) == ("did you mean `rate`?",)
+    assert similar_name_help("x", []) == ()
+    assert similar_name_help("x", [f"name{n}" for n in range(40)])[0].endswith("...")

@@ -10,7 +10,7 @@ import pytest
 from pipelink_rules.diagnostics.clean import LONGEST_LINE, one_line
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.render import render_text
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 
 @pytest.mark.parametrize("text", ["a", "\n", "\u2028", "\U000e0001", "漢", "\ud800", "\t "])

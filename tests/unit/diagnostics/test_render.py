@@ -23,8 +23,8 @@ from pipelink_rules.diagnostics.render import (
     render_text,
     unique,
 )
-from pipelink_rules.diagnostics.snippet import WIDEST, source_lines
-from pipelink_rules.model.source import Span
+from pipelink_rules.diagnostics.source_snippet import WIDEST, source_lines
+from pipelink_rules.model.source_span import Span
 
 
 def shown(tmp_path: Path, diagnostic: Diagnostic) -> str:

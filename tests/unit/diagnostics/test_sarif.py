@@ -12,7 +12,7 @@ from jsonschema import Draft7Validator
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.sarif import as_sarif, render_sarif
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 
 def thing(required: str, **properties: Any) -> dict[str, Any]:

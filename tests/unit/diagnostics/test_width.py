@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pipelink_rules.cli import COMMANDS, main
-from pipelink_rules.diagnostics.width import UNBOUNDED, output_width
-from pipelink_rules.report.table import render_table
+from pipelink_rules.diagnostics.terminal_width import UNBOUNDED, output_width
+from pipelink_rules.report.summary_table import render_table
 
 PACKAGE = Path(__file__).resolve().parents[3] / "pipelink_rules"
 ROW = {"megakernel": "m" * 30, "stages": ", ".join(f"load.block{n} 4" for n in range(20))}
@@ -26,7 +26,7 @@ def test_nobody_else_asks_for_the_width_of_a_terminal() -> None:
     """A second place would forget that its output may be a file."""
     asked = re.compile(r"get_terminal_size|COLUMNS[\"']")
     places = [p.name for p in sorted(PACKAGE.rglob("*.py")) if asked.search(p.read_text())]
-    assert places == ["width.py"]
+    assert places == ["terminal_width.py"]
 
 
 @pytest.mark.parametrize("columns", ["30", "80", "400"])

@@ -6,19 +6,19 @@ import re
 from functools import cache
 
 import pytest
-from declared import contracts, megakernels, placement_of, program_of
+from shipped_declarations import contracts, megakernels, placement_of, program_of
 
-from pipelink_rules.collect.collect import collect
-from pipelink_rules.collect.infer import bind_instances
-from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.glue.cluster import groups
 from pipelink_rules.glue.emit import emit_glue
+from pipelink_rules.glue.operation_script import script_of
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.glue.script import script_of
-from pipelink_rules.launch.expected import items_of
+from pipelink_rules.launch.expected_operations import items_of
 from pipelink_rules.model.program import Program
 from pipelink_rules.place.place import place
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.place.problem import placement_problem
+from pipelink_rules.program.infer import bind_instances
+from pipelink_rules.program.resolve import resolve
+from pipelink_rules.program.spec import parse_declaration
 
 NAME = "gemm_multicast"
 
@@ -26,13 +26,13 @@ NAME = "gemm_multicast"
 @cache
 def program(shape: tuple[int, int, int], transfer: str = "") -> Program:
     asked = {"mma.ab": transfer} if transfer else {}
-    spec = make_spec(**{**megakernels()[NAME], "cluster": shape, "transfers": asked})
-    return collect(spec, bind_instances(spec, contracts(), {}), "sm_90a")
+    spec = parse_declaration(**{**megakernels()[NAME], "cluster": shape, "transfers": asked})
+    return resolve(spec, bind_instances(spec, contracts(), {}), "sm_90a")
 
 
 def glue(shape: tuple[int, int, int], transfer: str = "") -> str:
     made = program(shape, transfer)
-    return emit_glue(made, place(problem_of(made)))
+    return emit_glue(made, place(placement_problem(made)))
 
 
 def test_nobody_starts_or_leaves_while_others_reach_its_shared_memory() -> None:
@@ -108,7 +108,7 @@ def test_tensor_maps_are_of_slices() -> None:
 
 def test_the_script_deals_items_to_clusters() -> None:
     made = program((2, 1, 1))
-    script = script_of(made, dict(place(problem_of(made)).warps))
+    script = script_of(made, dict(place(placement_problem(made)).warps))
     sizes = {"M": 1000, "N": 512, "K": 64}  # 4 x 2 blocks of two tiles
     taken = [items_of(script, sizes, cta, 6) for cta in range(6)]
     assert taken == [3, 3, 3, 3, 2, 2]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from declared import placement_of, program_of
-from linked import audit_of_demo
+from link_fixtures import audit_of_demo
+from shipped_declarations import placement_of, program_of
 
 from pipelink_rules.glue.emit import emit_glue
+from pipelink_rules.glue.operation_script import script_of
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.glue.script import script_of
-from pipelink_rules.glue.sites import watchdog_sites
+from pipelink_rules.glue.wait_sites import watchdog_sites
 from pipelink_rules.glue.workspace import workspaces
-from pipelink_rules.model.image import Workspace
-from pipelink_rules.model.script import ScriptLoop
+from pipelink_rules.model.linked_kernel import Workspace
+from pipelink_rules.model.operation_script import ScriptLoop
 from pipelink_rules.report.manifest import manifest_of
 
 NAME = "gemm_split_k"

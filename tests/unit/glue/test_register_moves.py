@@ -11,7 +11,7 @@ import itertools
 import re
 
 import pytest
-from declared import pairs, placement_of, program_of
+from shipped_declarations import pairs, placement_of, program_of
 
 from pipelink_rules.glue.emit import emit_glue
 

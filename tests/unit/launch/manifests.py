@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelink_rules.files.codec import write_json
-from pipelink_rules.model.image import KernelParameter, Manifest, Site, TensorArgument
+from pipelink_rules.model.linked_kernel import KernelParameter, Manifest, Site, TensorArgument
 
 CUBIN = b"\x7fELF a cubin"
 

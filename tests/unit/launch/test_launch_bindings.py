@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from manifests import GEMM, saved
 
-from pipelink_rules.model.image import KernelParameter, Workspace
+from pipelink_rules.model.linked_kernel import KernelParameter, Workspace
 
 HERE = Path(__file__).parent
 pytest.importorskip("cuda.bindings.driver", reason="needs cuda-bindings (the toolkit extra)")

@@ -12,7 +12,7 @@ from fake_driver import FakeDriver
 from manifests import GEMM, saved
 
 from pipelink_rules.launch import Kernel, load
-from pipelink_rules.launch.failure import LaunchError
+from pipelink_rules.launch.errors import LaunchError
 
 
 @pytest.fixture

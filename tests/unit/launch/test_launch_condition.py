@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.launch.condition import ConditionError, names_in, solve_for, value_of
+from pipelink_rules.launch.manifest_expression import ConditionError, names_in, solve_for, value_of
 
 NUMBERS = st.integers(-50, 50)
 

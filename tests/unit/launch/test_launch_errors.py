@@ -14,7 +14,7 @@ from test_launch_call import arguments
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.launch import LaunchError, WatchdogError, load
-from pipelink_rules.model.image import Forced
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics
 
 
 def refused(tmp_path: Path, driver: FakeDriver | None = None, **changes: Any) -> LaunchError:
@@ -243,7 +243,7 @@ def test_other_hangs(tmp_path: Path, site: int, operation: int, said: str) -> No
 
 
 def test_a_hang_of_a_forced_kernel_names_what_was_allowed(tmp_path: Path) -> None:
-    forced = Forced("PL0401", "`load` waits for itself", "it has one item only")
+    forced = AllowedDiagnostics("PL0401", "`load` waits for itself", "it has one item only")
     kernel, driver = watchdog(tmp_path, forced=(forced,))
     kernel(**arguments())
     driver.report(0x504C5744, 1, 0, 0, 0, 0, 0, 0, 0, 1)

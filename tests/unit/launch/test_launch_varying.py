@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from noted import blank, row
+from recorded_gemm import blank, row
 
-from pipelink_rules.launch.compare import agrees, compare
-from pipelink_rules.model.image import Site
+from pipelink_rules.launch.compare_recording import agrees, compare
+from pipelink_rules.model.linked_kernel import Site
+from pipelink_rules.model.operation_script import RoleScript, Script, ScriptLoop, ScriptOp
 from pipelink_rules.model.recording import Event, Recording
-from pipelink_rules.model.script import RoleScript, Script, ScriptLoop, ScriptOp
 
 STAGES = 2
 SITES = (

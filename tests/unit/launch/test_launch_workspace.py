@@ -15,7 +15,7 @@ from test_launch_call import arguments
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.launch import Kernel, LaunchError, load
 from pipelink_rules.launch.watchdog import explain
-from pipelink_rules.model.image import KernelParameter, Manifest, Site, Workspace
+from pipelink_rules.model.linked_kernel import KernelParameter, Manifest, Site, Workspace
 
 WORK = (
     Workspace("sum.parts", "scratch", "f32", "ceildiv(M, 128) * 16384", False),

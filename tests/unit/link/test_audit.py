@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+from link_fixtures import audit_of_demo, log_of, placement_of_demo, program_of_demo
 
-from pipelink_rules.link.audit import compare, planned_setmaxnreg, region_registers
+from pipelink_rules.link.audit_kernel import compare, planned_setmaxnreg, region_registers
 from pipelink_rules.link.sass import Code
-from pipelink_rules.model.contract import Op, Repeat
-from pipelink_rules.model.image import BarrierSite
+from pipelink_rules.model.contract import Operation, Repeat
+from pipelink_rules.model.linked_kernel import BarrierSite
 from pipelink_rules.model.placement import Warpgroup
-from pipelink_rules.model.source import Expr
+from pipelink_rules.model.source_span import Expr
 
-NEVER = (Repeat(Expr("0"), (Op("sync", "turn"),)),)
+NEVER = (Repeat(Expr("0"), (Operation("sync", "turn"),)),)
 
 
 def codes(found: dict[str, Any], placement: dict[str, Any] | None = None, log: str = "") -> list:

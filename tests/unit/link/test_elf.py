@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linked import cubin
+from link_fixtures import cubin
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.link.elf import Elf

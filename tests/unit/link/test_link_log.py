@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.link.log import failure, read_log
+from pipelink_rules.link.linker_log import failure, read_log
 
 COMMAND = ("nvlink", "a.fatbin")
 

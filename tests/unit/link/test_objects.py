@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from linked import image, link_object, toolkit_of
+from link_fixtures import image, link_object, toolkit_of
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.atomic import sha256, write_text
 from pipelink_rules.files.codec import read_json, to_json
 from pipelink_rules.link.link import link
-from pipelink_rules.link.objects import LinkObject, check_objects, shared_names
+from pipelink_rules.link.link_inputs import LinkObject, check_objects, shared_names
 from pipelink_rules.model.variant import WeakSymbol
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelink_rules.link.sass import Code, Instruction, section_of
-from pipelink_rules.model.image import BarrierSite
+from pipelink_rules.model.linked_kernel import BarrierSite
 
 # Two warpgroups: the first gives registers away, the second takes some; both end alike.
 TEXT = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linked import bare_variant
+from link_fixtures import bare_variant
 
 from pipelink_rules.link.twin import TwinUnit, twin_source
 

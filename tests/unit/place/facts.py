@@ -21,14 +21,14 @@ from typing import Any
 import yaml
 
 from pipelink_rules.model.placement import (
-    BarrierNeed,
+    BarrierRequest,
     PlacementProblem,
-    RoleNeed,
-    SharedItem,
+    RoleRequest,
+    SharedAllocation,
     StageVariable,
-    TensorNeed,
+    TensorMemoryRequest,
 )
-from pipelink_rules.model.source import Span
+from pipelink_rules.model.source_span import Span
 
 
 def read_facts(path: Path, shown_as: str) -> tuple[dict[str, Any], dict[tuple[str, str], Span]]:
@@ -65,7 +65,7 @@ def problem_from(
         occupancy=facts.get("occupancy", 1),
         phases=phases,
         items=tuple(
-            SharedItem(
+            SharedAllocation(
                 name,
                 item["bytes"],
                 item.get("align", 16),
@@ -80,7 +80,7 @@ def problem_from(
             for name, bounds in facts.get("stages", {}).items()
         ),
         roles=tuple(
-            RoleNeed(
+            RoleRequest(
                 name,
                 role["warps"],
                 role.get("warpgroup", False),
@@ -92,14 +92,14 @@ def problem_from(
             for name, role in facts.get("roles", {}).items()
         ),
         barriers=tuple(
-            BarrierNeed(name, mask(lives), at.get(("barriers", name)))
+            BarrierRequest(name, mask(lives), at.get(("barriers", name)))
             for name, lives in facts.get("barriers", {}).items()
         ),
         mbarriers_per_stage=tuple(facts.get("mbarriers", {}).items()),
         mbarriers_fixed=facts.get("mbarriers_fixed", 0),
         span=at.get(("name", "")),
         tensor=tuple(
-            TensorNeed(
+            TensorMemoryRequest(
                 name,
                 need["columns"],
                 mask(need.get("phases")),

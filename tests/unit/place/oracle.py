@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from pipelink_rules.model.placement import Placement, PlacementProblem, RoleNeed
+from pipelink_rules.model.placement import Placement, PlacementProblem, RoleRequest
 from pipelink_rules.model.target import TARGETS
 
 Box = tuple[str, int, int, int]  # name, bytes, align, phases
@@ -142,7 +142,7 @@ def best_launch(problem: PlacementProblem, warps: int, entry: int) -> Launch | N
     return best[1] if best else None
 
 
-def _starts(roles: list[RoleNeed], warps: int) -> Iterator[dict[str, int]]:
+def _starts(roles: list[RoleRequest], warps: int) -> Iterator[dict[str, int]]:
     choices = [range(0, warps - role.warps + 1, 4 if role.warpgroup else 1) for role in roles]
     for starts in itertools.product(*choices):
         taken = [w for role, s in zip(roles, starts, strict=True) for w in range(s, s + role.warps)]
@@ -156,7 +156,7 @@ def _up(value: int, target: object) -> int:
 
 
 def _serves(
-    roles: list[RoleNeed], held: list[set[str]], given: tuple[int, ...], target: object
+    roles: list[RoleRequest], held: list[set[str]], given: tuple[int, ...], target: object
 ) -> bool:
     for role in roles:
         own = {value for value, names in zip(given, held, strict=True) if role.name in names}
@@ -172,7 +172,7 @@ def _serves(
 
 
 def _worth(
-    roles: list[RoleNeed],
+    roles: list[RoleRequest],
     starts: dict[str, int],
     held: list[set[str]],
     given: tuple[int, ...],

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from pipelink_rules.model.placement import (
-    BarrierNeed,
+    BarrierRequest,
     PlacementProblem,
-    RoleNeed,
-    SharedItem,
+    RoleRequest,
+    SharedAllocation,
     StageVariable,
 )
 
@@ -22,15 +22,15 @@ def gemm(**changes: Any) -> PlacementProblem:
         occupancy=1,
         phases=("work",),
         items=(
-            SharedItem("load.ab", 49152, 1024, 1, "load.ab"),
-            SharedItem("store.staging", 32768, 1024, 1),
+            SharedAllocation("load.ab", 49152, 1024, 1, "load.ab"),
+            SharedAllocation("store.staging", 32768, 1024, 1),
         ),
         stages=(StageVariable("load.ab", 2, 8),),
         roles=(
-            RoleNeed("load", 1, False, 40, 40, 24),
-            RoleNeed("mma", 8, True, 160, 240, 154),
+            RoleRequest("load", 1, False, 40, 40, 24),
+            RoleRequest("mma", 8, True, 160, 240, 154),
         ),
-        barriers=(BarrierNeed("store.sync", 1),),
+        barriers=(BarrierRequest("store.sync", 1),),
         mbarriers_per_stage=(("load.ab", 2),),
     )
     return replace(problem, **changes)
@@ -44,14 +44,14 @@ def stream(rows: int = 4, **changes: Any) -> PlacementProblem:
         occupancy=1,
         phases=("work",),
         items=(
-            SharedItem("load.x", 32768, 128, 1, "load.x"),
-            SharedItem("norm.y", 32768, 128, 1, "norm.y"),
+            SharedAllocation("load.x", 32768, 128, 1, "load.x"),
+            SharedAllocation("norm.y", 32768, 128, 1, "norm.y"),
         ),
         stages=(StageVariable("load.x", 2, 8, 0), StageVariable("norm.y", 2, 8, 1)),
         roles=(
-            RoleNeed("load", 1, False, 40, 40, 0),
-            RoleNeed("norm", rows, False, 64, 128, 0),
-            RoleNeed("store", 1, False, 24, 24, 0),
+            RoleRequest("load", 1, False, 40, 40, 0),
+            RoleRequest("norm", rows, False, 64, 128, 0),
+            RoleRequest("store", 1, False, 24, 24, 0),
         ),
         barriers=(),
         mbarriers_per_stage=(("load.x", 2), ("norm.y", 2)),
@@ -66,8 +66,8 @@ def _phases(first: int, end: int) -> int:
 def decode(ops: int = 7) -> PlacementProblem:
     """A decode megakernel: ops whose load, compute and store overlap, over 16 KiB pages."""
     pages = ((3, 2, 1), (1, 2, 2), (4, 2, 2), (3, 2, 1), (4, 2, 2), (4, 2, 2), (4, 1, 1))
-    items: list[SharedItem] = []
-    barriers: list[BarrierNeed] = []
+    items: list[SharedAllocation] = []
+    barriers: list[BarrierRequest] = []
     count = 2 * ops + 2
     for index, (weights, inputs, outputs) in enumerate(pages[:ops]):
         at = 2 * index
@@ -76,14 +76,16 @@ def decode(ops: int = 7) -> PlacementProblem:
             ("act", inputs, _phases(at + 1, at + 3)),
             ("out", outputs, _phases(at + 2, at + 4)),
         ):
-            items += [SharedItem(f"op{index}.{kind}{n}", 16384, 1024, life) for n in range(number)]
-        items.append(SharedItem(f"op{index}.scratch", 2048, 128, _phases(at + 1, at + 4)))
-        barriers += [BarrierNeed(f"op{index}.b{n}", _phases(at + 1, at + 4)) for n in range(3)]
+            items += [
+                SharedAllocation(f"op{index}.{kind}{n}", 16384, 1024, life) for n in range(number)
+            ]
+        items.append(SharedAllocation(f"op{index}.scratch", 2048, 128, _phases(at + 1, at + 4)))
+        barriers += [BarrierRequest(f"op{index}.b{n}", _phases(at + 1, at + 4)) for n in range(3)]
     every = _phases(0, count)
     items += [
-        SharedItem("instructions", 1024, 128, every),
-        SharedItem("timing", 512, 16, every),
-        SharedItem("state", 256, 16, every),
+        SharedAllocation("instructions", 1024, 128, every),
+        SharedAllocation("timing", 512, 16, every),
+        SharedAllocation("state", 256, 16, every),
     ]
     return PlacementProblem(
         name="decode",
@@ -93,8 +95,8 @@ def decode(ops: int = 7) -> PlacementProblem:
         items=tuple(items),
         stages=(),
         roles=(
-            RoleNeed("consumer", 16, True, 104, 240, 0),
-            *(RoleNeed(n, 1, False, 32, 32, 0) for n in ("loader", "storer", "control")),
+            RoleRequest("consumer", 16, True, 104, 240, 0),
+            *(RoleRequest(n, 1, False, 32, 32, 0) for n in ("loader", "storer", "control")),
         ),
         barriers=tuple(barriers),
         mbarriers_per_stage=(),

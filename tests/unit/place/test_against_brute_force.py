@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.placement import (
-    BarrierNeed,
+    BarrierRequest,
     Placement,
     PlacementProblem,
-    RoleNeed,
-    SharedItem,
+    RoleRequest,
+    SharedAllocation,
     StageVariable,
     entry_registers,
 )
 from pipelink_rules.model.target import KIB, TARGETS, Target
 from pipelink_rules.place import warps
-from pipelink_rules.place.bounds import bound
+from pipelink_rules.place.allocation_sizes import Rectangle
 from pipelink_rules.place.greedy import layout
-from pipelink_rules.place.joint import solve
+from pipelink_rules.place.lower_bounds import bound
 from pipelink_rules.place.place import place
-from pipelink_rules.place.sizes import Rectangle
+from pipelink_rules.place.solve import solve
 from pipelink_rules.place.verify import verify
 from tests.unit.place.oracle import best_launch, best_shared, boxes, fewest_moved, overlaps
 
@@ -65,7 +65,7 @@ def shared_problems(draw: st.DrawFn) -> PlacementProblem:
     masks = st.integers(1, (1 << phases) - 1)
     channels = draw(st.integers(0, 2))
     items = [
-        SharedItem(
+        SharedAllocation(
             f"c{n}",
             draw(st.integers(1, 16)),
             draw(st.sampled_from((1, 8, 16))),
@@ -75,7 +75,7 @@ def shared_problems(draw: st.DrawFn) -> PlacementProblem:
         for n in range(channels)
     ]
     items += [
-        SharedItem(
+        SharedAllocation(
             f"i{n}", draw(st.integers(4, 40)), draw(st.sampled_from((4, 8, 16, 32))), draw(masks)
         )
         for n in range(draw(st.integers(0, 4)))
@@ -115,9 +115,9 @@ def launches(draw: st.DrawFn) -> PlacementProblem:
         "minimum": st.sampled_from((16, 24, 32, 40)),
         "want": st.sampled_from((24, 40, 56)),
     }
-    hungry = RoleNeed("hungry", 4, True, draw(st.sampled_from((24, 48, 56))), 56, 0)
+    hungry = RoleRequest("hungry", 4, True, draw(st.sampled_from((24, 48, 56))), 56, 0)
     loose = [
-        RoleNeed(
+        RoleRequest(
             f"loose{n}",
             draw(st.sampled_from((1, 1, 2, 3, 4))),
             False,
@@ -128,7 +128,7 @@ def launches(draw: st.DrawFn) -> PlacementProblem:
         for n in range(draw(st.integers(1, 3)))
     ]
     aligned = [
-        RoleNeed(f"aligned{n}", 4, True, draw(registers["minimum"]), draw(registers["want"]), 0)
+        RoleRequest(f"aligned{n}", 4, True, draw(registers["minimum"]), draw(registers["want"]), 0)
         for n in range(draw(st.integers(0, 1 if sum(role.warps for role in loose) <= 4 else 0)))
     ]
     return problem_with(roles=(*loose, hungry, *aligned))
@@ -139,7 +139,7 @@ def launches(draw: st.DrawFn) -> PlacementProblem:
 def test_launch_is_the_best_there_is(problem: PlacementProblem) -> None:
     shape = warps.moving_shape(problem)
     assume(shape.warps <= TINY.warps_cta)
-    assume(not warps.content(problem, warps.plain_shape(problem)))
+    assume(not warps.setmaxnreg_unneeded(problem, warps.plain_shape(problem)))
     expected = best_launch(problem, shape.warps, shape.entry)
     found = solve(problem)
     if expected is None:
@@ -161,7 +161,7 @@ def test_launch_is_the_best_there_is(problem: PlacementProblem) -> None:
 def test_ids_are_distinct_or_the_refusal_is_right(masks: list[int]) -> None:
     problem = problem_with(
         phases=tuple("abcdef"),
-        barriers=tuple(BarrierNeed(f"b{n:02}", mask) for n, mask in enumerate(masks)),
+        barriers=tuple(BarrierRequest(f"b{n:02}", mask) for n, mask in enumerate(masks)),
     )
     fullest = max(sum(mask >> phase & 1 for mask in masks) for phase in range(6))
     try:

@@ -6,11 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipelink_rules.model.placement import (
-    Placement,
-    RoleNeed,
-)
-from pipelink_rules.place import joint, warps
+from pipelink_rules.model.placement import Placement, RoleRequest
+from pipelink_rules.place import solve, warps
 from pipelink_rules.place.place import place
 from tests.unit.place.problems import gemm, stream
 
@@ -49,7 +46,7 @@ def test_loose_roles_ask_for_setmaxnreg_only_in_need() -> None:
 
 
 def test_setmaxnreg_that_moves_nothing_is_not_emitted() -> None:
-    roles = tuple(RoleNeed(f"mma{index}", 4, True, 120, 240, 0) for index in range(4))
+    roles = tuple(RoleRequest(f"mma{index}", 4, True, 120, 240, 0) for index in range(4))
     placement = place(gemm(roles=roles))
     assert (placement.setmaxnreg, placement.entry_registers) == (False, 128)
 
@@ -57,7 +54,7 @@ def test_setmaxnreg_that_moves_nothing_is_not_emitted() -> None:
 def test_a_warpgroup_without_a_role_gets_the_minimum() -> None:
     roles = tuple(replace(role, entry=0) for role in gemm().roles)
     problem = gemm(roles=roles)
-    padded = joint._solve_shape(problem, warps.moving_shape(problem, 4), None, joint.RLIMIT)
+    padded = solve._solve_shape(problem, warps.moving_shape(problem, 4), None, solve.RLIMIT)
     assert isinstance(padded, Placement)
     assert [group.registers for group in padded.warpgroups] == [40, 224, 224, 24]  # 4 x 128
     assert padded.warpgroups[3].roles == ()
@@ -66,8 +63,8 @@ def test_a_warpgroup_without_a_role_gets_the_minimum() -> None:
 
 def test_several_producers_share_a_warpgroup_on_different_schedulers() -> None:
     roles = (
-        *(RoleNeed(name, 1, False, 24, 24, 0) for name in ("a", "b", "c", "d")),
-        RoleNeed("mma", 8, True, 160, 240, 0),
+        *(RoleRequest(name, 1, False, 24, 24, 0) for name in ("a", "b", "c", "d")),
+        RoleRequest("mma", 8, True, 160, 240, 0),
     )
     placement = place(gemm(roles=roles))
     assert placement.threads == 384
@@ -78,9 +75,9 @@ def test_several_producers_share_a_warpgroup_on_different_schedulers() -> None:
 
 def test_a_shared_warpgroup_serves_its_hungriest_role() -> None:
     roles = (
-        RoleNeed("load", 1, False, 24, 24, 0),
-        RoleNeed("sort", 2, False, 96, 96, 0),
-        RoleNeed("mma", 8, True, 160, 240, 0),
+        RoleRequest("load", 1, False, 24, 24, 0),
+        RoleRequest("sort", 2, False, 96, 96, 0),
+        RoleRequest("mma", 8, True, 160, 240, 0),
     )
     placement = place(gemm(roles=roles))
     assert registers(placement) == {"load": 96, "sort": 96, "mma": 200}  # 504 - 96 = 408
@@ -89,10 +86,10 @@ def test_a_shared_warpgroup_serves_its_hungriest_role() -> None:
 def test_attention_registers_as_tuned_by_hand() -> None:
     # softmax 2 x 192, correction 80, mma/load/store 48: what a hand-tuned kernel ships.
     roles = (
-        RoleNeed("softmax0", 4, True, 160, 192, 0),
-        RoleNeed("softmax1", 4, True, 160, 192, 0),
-        RoleNeed("correction", 4, True, 80, 80, 0),
-        *(RoleNeed(name, 1, False, 48, 48, 0) for name in ("mma", "load", "store")),
+        RoleRequest("softmax0", 4, True, 160, 192, 0),
+        RoleRequest("softmax1", 4, True, 160, 192, 0),
+        RoleRequest("correction", 4, True, 80, 80, 0),
+        *(RoleRequest(name, 1, False, 48, 48, 0) for name in ("mma", "load", "store")),
     )
     placement = place(gemm(target="sm_100a", roles=roles))
     given = registers(placement)
@@ -101,13 +98,13 @@ def test_attention_registers_as_tuned_by_hand() -> None:
 
 
 def test_without_setmaxnreg_all_warps_get_the_same() -> None:
-    roles = (RoleNeed("a", 8, False, 100, 240, 0), RoleNeed("b", 4, False, 24, 24, 0))
+    roles = (RoleRequest("a", 8, False, 100, 240, 0), RoleRequest("b", 4, False, 24, 24, 0))
     placement = place(stream(target="sm_80", roles=roles))
     assert (placement.setmaxnreg, placement.entry_registers) == (False, 168)
 
 
 def test_equality_of_the_register_pool_is_one_constant(monkeypatch: pytest.MonkeyPatch) -> None:
-    roles = (RoleNeed("load", 1, False, 24, 24, 0), RoleNeed("mma", 8, True, 160, 200, 0))
+    roles = (RoleRequest("load", 1, False, 24, 24, 0), RoleRequest("mma", 8, True, 160, 200, 0))
     free = place(gemm(roles=roles))
     assert [group.registers for group in free.warpgroups] == [24, 200, 200]  # 424 of 504
     monkeypatch.setattr(warps, "POOL_EQUALITY", True)

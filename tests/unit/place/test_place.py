@@ -8,17 +8,17 @@ import pytest
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.placement import (
-    BarrierNeed,
+    BarrierRequest,
     Placement,
-    SharedItem,
+    SharedAllocation,
     StageVariable,
     entry_registers,
 )
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.place import joint, objective
+from pipelink_rules.place import objective, solve
+from pipelink_rules.place.allocation_sizes import Rectangle
 from pipelink_rules.place.greedy import canonical_order, first_fit
 from pipelink_rules.place.place import place
-from pipelink_rules.place.sizes import Rectangle
 from pipelink_rules.place.verify import verify
 from tests.unit.place.problems import decode, gemm, stream
 
@@ -62,9 +62,9 @@ def test_occupancy_divides_shared_memory_and_registers() -> None:
 
 def test_stages_by_priority_then_evenly_then_by_name() -> None:
     items = (
-        SharedItem("a", 16384, 1024, 1, "a"),
-        SharedItem("b", 16384, 1024, 1, "b"),
-        SharedItem("c", 65536, 1024, 1, "c"),
+        SharedAllocation("a", 16384, 1024, 1, "a"),
+        SharedAllocation("b", 16384, 1024, 1, "b"),
+        SharedAllocation("c", 65536, 1024, 1, "c"),
     )
     common = {"items": items, "mbarriers_per_stage": ()}
 
@@ -82,7 +82,7 @@ def test_stages_by_priority_then_evenly_then_by_name() -> None:
 
 
 def test_a_stage_is_never_lost_to_a_fixed_maximum() -> None:
-    items = (SharedItem("a", 1024, 1024, 1, "a"), SharedItem("b", 16384, 1024, 1, "b"))
+    items = (SharedAllocation("a", 1024, 1024, 1, "a"), SharedAllocation("b", 16384, 1024, 1, "b"))
     variables = (StageVariable("a", 1, 2), StageVariable("b", 1, 8))
     placement = place(gemm(items=items, stages=variables, mbarriers_per_stage=()))
     assert placement.stages == (("a", 2), ("b", 8))
@@ -90,9 +90,9 @@ def test_a_stage_is_never_lost_to_a_fixed_maximum() -> None:
 
 def test_items_of_different_phases_overlay() -> None:
     items = (
-        SharedItem("q", 131072, 1024, 0b01),
-        SharedItem("o", 131072, 1024, 0b10),
-        SharedItem("scale", 1024, 128, 0b11),
+        SharedAllocation("q", 131072, 1024, 0b01),
+        SharedAllocation("o", 131072, 1024, 0b10),
+        SharedAllocation("scale", 1024, 128, 0b11),
     )
     placement = place(gemm(phases=("loop", "end"), items=items, stages=(), mbarriers_per_stage=()))
     assert placement.offset("q") == placement.offset("o") == 0
@@ -100,7 +100,7 @@ def test_items_of_different_phases_overlay() -> None:
 
 
 def test_named_ids_avoid_reserved_ones_and_return_in_later_phases() -> None:
-    barriers = (BarrierNeed("a", 0b01), BarrierNeed("b", 0b11), BarrierNeed("c", 0b10))
+    barriers = (BarrierRequest("a", 0b01), BarrierRequest("b", 0b11), BarrierRequest("c", 0b10))
     placement = place(
         gemm(
             phases=("one", "two"),
@@ -126,10 +126,10 @@ def test_sixty_items_are_placed_with_a_solver_that_proves_nothing_open() -> None
 def test_where_first_fit_fails_the_solver_finds_the_canonical_layout() -> None:
     page = 16384
     items = (
-        SharedItem("a", 8 * page, 1024, 0b001),
-        SharedItem("b", 2 * page, 1024, 0b110),
-        SharedItem("c", 5 * page, 1024, 0b011),
-        SharedItem("d", 7 * page, 1024, 0b100),
+        SharedAllocation("a", 8 * page, 1024, 0b001),
+        SharedAllocation("b", 2 * page, 1024, 0b110),
+        SharedAllocation("c", 5 * page, 1024, 0b011),
+        SharedAllocation("d", 7 * page, 1024, 0b100),
     )
     rectangles = [Rectangle(item.name, item.bytes, item.align, item.phases) for item in items]
     limit = TARGETS["sm_90a"].shared_limit(1)
@@ -144,7 +144,7 @@ def test_where_first_fit_fails_the_solver_finds_the_canonical_layout() -> None:
 def test_ids_of_barriers_that_pause_between_phases() -> None:
     # 12 + 2 + 1 meet in the second phase; the one of phases 1 and 4 must share an id with another.
     masks = [3, 3, 3, 3, 3, 3, 3, 3, 3, 2, 2, 3, 3, 9, 3, 10]
-    barriers = tuple(BarrierNeed(f"b{index:02}", mask) for index, mask in enumerate(masks))
+    barriers = tuple(BarrierRequest(f"b{index:02}", mask) for index, mask in enumerate(masks))
     problem = gemm(phases=tuple("abcd"), barriers=barriers)
     placement = place(problem)
     assert verify(problem, placement) == []
@@ -153,7 +153,7 @@ def test_ids_of_barriers_that_pause_between_phases() -> None:
 
 def test_barriers_that_meet_in_pairs_are_counted_though_no_phase_holds_them_all() -> None:
     masks = [0b011] * 6 + [0b110] * 6 + [0b101] * 6
-    barriers = tuple(BarrierNeed(f"b{index:02}", mask) for index, mask in enumerate(masks))
+    barriers = tuple(BarrierRequest(f"b{index:02}", mask) for index, mask in enumerate(masks))
     with pytest.raises(PipelinkError) as caught:
         place(gemm(phases=tuple("abc"), barriers=barriers))
     (finding,) = caught.value.diagnostics
@@ -175,5 +175,5 @@ def test_a_wrong_placement_never_leaves_the_linker(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(objective, "settle_offsets", overlapping)
     with pytest.raises(PipelinkError) as caught:
-        joint.solve(gemm())
+        solve.solve(gemm())
     assert caught.value.diagnostics[0].code == "PL9901"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipelink_rules.collect.collect import collect
-from pipelink_rules.collect.infer import bind_instances
-from pipelink_rules.collect.spec import make_spec
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.model.contract import NamedBarrier
-from pipelink_rules.model.placement import BarrierNeed, RoleNeed, SharedItem
+from pipelink_rules.model.placement import BarrierRequest, RoleRequest, SharedAllocation
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source import Expr, Span
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.model.source_span import Expr, Span
+from pipelink_rules.place.problem import placement_problem
+from pipelink_rules.program.infer import bind_instances
+from pipelink_rules.program.resolve import resolve
+from pipelink_rules.program.spec import parse_declaration
 
 
 def linear(repository: Path, **clauses: object) -> Program:
@@ -26,7 +26,7 @@ def linear(repository: Path, **clauses: object) -> Program:
             text += "buffers: {staging: {role: store, bytes: TM * 64 * sizeof(T), align: 1024}}\n"
         contract = parse_contract(text, path.name)
         contracts[f"//parts:{contract.component}"] = contract
-    spec = make_spec(
+    spec = parse_declaration(
         name="linear",
         instances={
             "tiles": ("//parts:tiles", {}),
@@ -41,24 +41,24 @@ def linear(repository: Path, **clauses: object) -> Program:
         span=Span("SConscript", 1, 1),
         **clauses,  # type: ignore[arg-type]
     )
-    return collect(spec, bind_instances(spec, contracts), "sm_90a")
+    return resolve(spec, bind_instances(spec, contracts), "sm_90a")
 
 
 def test_channels_and_buffers_are_items(repository: Path) -> None:
-    problem = problem_of(linear(repository, transfers={"bias.acc": "handover"}, occupancy=2))
+    problem = placement_problem(linear(repository, transfers={"bias.acc": "handover"}, occupancy=2))
     assert (problem.name, problem.target, problem.occupancy) == ("linear", "sm_90a", 2)
     assert problem.phases == ("work",)
     numbers = [replace(item, span=None) for item in problem.items]
     assert numbers == [
-        SharedItem("load.ab", 2 * 128 * 64 * 2, 1024, 1, "load.ab"),
-        SharedItem("mma.acc>bias.acc", 2 * 64 * 128 * 4, 16, 1, "mma.acc>bias.acc"),
-        SharedItem("store.staging", 128 * 64 * 2, 1024, 1),
+        SharedAllocation("load.ab", 2 * 128 * 64 * 2, 1024, 1, "load.ab"),
+        SharedAllocation("mma.acc>bias.acc", 2 * 64 * 128 * 4, 16, 1, "mma.acc>bias.acc"),
+        SharedAllocation("store.staging", 128 * 64 * 2, 1024, 1),
     ]
     assert all(item.span for item in problem.items)
 
 
 def test_copied_rings_get_their_stages_first(repository: Path) -> None:
-    problem = problem_of(linear(repository, transfers={"bias.acc": "handover"}))
+    problem = placement_problem(linear(repository, transfers={"bias.acc": "handover"}))
     assert [(item.name, item.minimum, item.maximum, item.priority) for item in problem.stages] == [
         ("load.ab", 2, 8, 0),
         ("mma.acc>bias.acc", 1, 2, 2),
@@ -67,10 +67,10 @@ def test_copied_rings_get_their_stages_first(repository: Path) -> None:
 
 
 def test_roles_carry_their_needs(repository: Path) -> None:
-    problem = problem_of(linear(repository))
+    problem = placement_problem(linear(repository))
     assert [replace(role, span=None) for role in problem.roles] == [
-        RoleNeed("load", 1, False, 40, 40, 24),
-        RoleNeed("mma+bias+store", 8, True, 96, 240, 90),
+        RoleRequest("load", 1, False, 40, 40, 24),
+        RoleRequest("mma+bias+store", 8, True, 96, 240, 90),
     ]
 
 
@@ -89,5 +89,5 @@ def test_named_barriers_are_needs(repository: Path) -> None:
         else item
         for item in program.instances
     )
-    problem = problem_of(replace(program, instances=instances))
-    assert problem.barriers == (BarrierNeed("store.half", 1),)
+    problem = placement_problem(replace(program, instances=instances))
+    assert problem.barriers == (BarrierRequest("store.half", 1),)

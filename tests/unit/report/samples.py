@@ -16,7 +16,7 @@ from pipelink_rules.model.contract import (
     TileAccess,
     Work,
 )
-from pipelink_rules.model.image import Audit, BarrierSite
+from pipelink_rules.model.linked_kernel import Audit, BarrierSite
 from pipelink_rules.model.placement import Placement, Warpgroup
 from pipelink_rules.model.program import (
     HANDOVER,
@@ -28,7 +28,7 @@ from pipelink_rules.model.program import (
     Program,
     ProgramRole,
 )
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.model.variant import Measured, Variant
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from noted import example_trace
+from recorded_gemm import example_trace
 
 from pipelink_rules.cli import main
 from pipelink_rules.files.codec import to_json

@@ -6,36 +6,36 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+from link_fixtures import audit_of_demo, log_of, placement_of_demo, program_of_demo
 from samples import AUDIT, PLACEMENT, PROGRAM
 
+from pipelink_rules.diagnostics.allow import OF_THE_LINK, apply_allowances, is_allowable
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.diagnostics.force import OF_THE_LINK, force, forceable
 from pipelink_rules.diagnostics.render import exit_code
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.glue.emit import emit_glue
 from pipelink_rules.launch.signature import docstring_of
-from pipelink_rules.link import audit as auditor
-from pipelink_rules.model.image import Forced, Manifest
+from pipelink_rules.link import audit_kernel as auditor
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Manifest
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
-from pipelink_rules.report.table import table_of_folders
+from pipelink_rules.report.summary_table import table_of_folders
 
 REASON = "a spill of eight bytes outside the loop"
-SPILLS = Forced("PL0921", "`sample` has 8 bytes of stack", REASON)
+SPILLS = AllowedDiagnostics("PL0921", "`sample` has 8 bytes of stack", REASON)
 ALLOWING = dataclasses.replace(PROGRAM.spec, allow=(("PL0921", REASON),))
 
 
 def test_which_codes_can_be_forced() -> None:
-    assert all(map(forceable, (*OF_THE_LINK, "PL0201", "PL0505")))
+    assert all(map(is_allowable, (*OF_THE_LINK, "PL0201", "PL0505")))
     others = ("PL0005", "PL0040", "PL0101", "PL0903", "PL0910", "PL0928", "PL1201", "PL9901")
-    assert not any(map(forceable, (*others, "PL7777", "")))
+    assert not any(map(is_allowable, (*others, "PL7777", "")))
 
 
 def test_only_the_allowed_code_becomes_a_warning() -> None:
-    found = force([Diagnostic("PL0921", "m"), Diagnostic("PL0922", "m")], ALLOWING)
+    found = apply_allowances([Diagnostic("PL0921", "m"), Diagnostic("PL0922", "m")], ALLOWING)
     assert [(x.code, x.severity, x.forced) for x in found] == [
         ("PL0921", "warning", REASON),
         ("PL0922", "error", ""),
@@ -45,7 +45,7 @@ def test_only_the_allowed_code_becomes_a_warning() -> None:
 
 def test_a_specification_cannot_smuggle_codes_in() -> None:
     spec = dataclasses.replace(ALLOWING, allow=(("PL0101", REASON), ("PL9901", REASON)))
-    found = force([Diagnostic("PL0101", "m"), Diagnostic("PL9901", "m")], spec)
+    found = apply_allowances([Diagnostic("PL0101", "m"), Diagnostic("PL9901", "m")], spec)
     assert [item.severity for item in found] == ["error", "error"]
 
 
@@ -79,7 +79,7 @@ def test_every_output_says_forced(tmp_path: Path) -> None:
     assert "sample (forced)" in shown[1]
 
 
-def forced_link(*forced: Forced) -> Link:
+def forced_link(*forced: AllowedDiagnostics) -> Link:
     return Link(PROGRAM, PLACEMENT, dataclasses.replace(AUDIT, forced=forced))
 
 

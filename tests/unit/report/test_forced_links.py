@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import declared
 import pytest
+import shipped_declarations
 import yaml
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ from manifests import GEMM  # noqa: E402
 from proofs import read  # noqa: E402
 
 from pipelink_rules.glue.emit import emit_glue  # noqa: E402
-from pipelink_rules.place.problem import problem_of  # noqa: E402
+from pipelink_rules.place.problem import placement_problem  # noqa: E402
 from pipelink_rules.place.verify import verify  # noqa: E402
 
 CASES = cases.cases()
@@ -62,14 +62,15 @@ def test_the_machine_code_is_wrong_too(case: cases.Case) -> None:
 )
 def test_edits_of_generated_files_fit(case: cases.Case) -> None:
     program, placement = (
-        made(case.megakernel) for made in (declared.program_of, declared.placement_of)
+        made(case.megakernel)
+        for made in (shipped_declarations.program_of, shipped_declarations.placement_of)
     )
     made = later.replaced(placement, case.placement)
     assert (made != placement) == bool(case.placement)
     text = emit_glue(program, made)
     assert cases.edited(text, case.glue, case.name) != text or not case.glue
     if case.placement:  # the verifier says so, for the contracts as they are
-        assert verify(problem_of(program), made)
+        assert verify(placement_problem(program), made)
 
 
 def test_an_edit_that_does_not_fit_is_an_error() -> None:
@@ -86,9 +87,9 @@ def test_codes_are_allowed_for_the_link_alone() -> None:
         assert set(allowed) == (set() if case.unaudited else set(case.codes))
 
 
-@pytest.mark.parametrize("name", sorted(declared.megakernels()))
+@pytest.mark.parametrize("name", sorted(shipped_declarations.megakernels()))
 def test_a_written_declaration_says_the_same(name: str) -> None:
-    declaration = declared.megakernels()[name]
+    declaration = shipped_declarations.megakernels()[name]
     seen: dict[str, Any] = {}
 
     class Env:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 from samples import AUDIT, PLACEMENT, PROGRAM
 
-from pipelink_rules.model.image import Forced
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import FUSED, Connection, MegakernelSpec, Program
-from pipelink_rules.report.page import render_page
+from pipelink_rules.report.html_map import render_page
 
 VOID = {"meta"}  # elements of HTML that are never closed
 
@@ -137,7 +137,9 @@ def test_text_is_no_markup() -> None:
 
 
 def test_a_forced_link_says_so() -> None:
-    audit = dataclasses.replace(AUDIT, forced=(Forced("PL0921", "spills", "known and small"),))
+    audit = dataclasses.replace(
+        AUDIT, forced=(AllowedDiagnostics("PL0921", "spills", "known and small"),)
+    )
     (section,) = (
         s
         for s in parsed(render_page(PROGRAM, PLACEMENT, audit)).iter("section")
@@ -148,7 +150,9 @@ def test_a_forced_link_says_so() -> None:
 
 def test_a_forced_link_shows_the_run_into_its_fault() -> None:
     lines = ("1 load.load: acquire ab: item 0, stage 0", "2 mma.mma: wait ab waits for ever")
-    audit = dataclasses.replace(AUDIT, forced=(Forced("PL0401", "m", "because", lines),))
+    audit = dataclasses.replace(
+        AUDIT, forced=(AllowedDiagnostics("PL0401", "m", "because", lines),)
+    )
     root = parsed(render_page(PROGRAM, PLACEMENT, audit))
     assert "\n".join(lines) in [found.text for found in root.iter("pre")]
 

@@ -9,8 +9,8 @@ import types
 from pathlib import Path
 from typing import Any
 
-import declared
 import pytest
+import shipped_declarations
 
 ROOT = Path(__file__).parents[3]
 sys.path.append(str(ROOT / "benchmarks"))
@@ -124,9 +124,11 @@ def test_a_step_is_what_more_steps_take() -> None:
     assert steady.step_of(*times, clock_mhz=2000, steps=64) == pytest.approx(1024)
 
 
-@pytest.mark.parametrize(("name", "arch"), declared.pairs())
+@pytest.mark.parametrize(("name", "arch"), shipped_declarations.pairs())
 def test_every_megakernel_has_an_estimate(name: str, arch: str) -> None:
-    row = steady.estimate(declared.program_of(name, arch), declared.placement_of(name, arch))
+    row = steady.estimate(
+        shipped_declarations.program_of(name, arch), shipped_declarations.placement_of(name, arch)
+    )
     assert row["cycles"] > 0 and row["steps"] >= 16 and row["bound"]
     assert set(row["sizes"]) in ({"M", "N", "K"}, {"R"})
 
@@ -193,7 +195,7 @@ def test_the_page_shows_the_results_there_are() -> None:
     results = proofs.read(proofs.RESULTS)
     lines = proof.page().splitlines()
     harmless = {case.name: case.harmless for case in cases.cases()}
-    hopper = sorted(name for name, arch in declared.pairs() if arch == "sm_90a")
+    hopper = sorted(name for name, arch in shipped_declarations.pairs() if arch == "sm_90a")
     assert proof.megakernels() == hopper
     for line in proof_gpu.gpu_lines(results, harmless, hopper):
         assert line in lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from declared import placement_of, program_of
+from shipped_declarations import placement_of, program_of
 
 from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.diff import Link, diff_links

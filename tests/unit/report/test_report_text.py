@@ -14,12 +14,12 @@ from samples import AUDIT, PLACEMENT, PROGRAM, other_placement
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import write_json
-from pipelink_rules.report.columns import columns
 from pipelink_rules.report.diff import Link, diff_folders, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
-from pipelink_rules.report.memory import Piece, memory_rows, overlays, phase_rows
-from pipelink_rules.report.table import render_table, table_of_folders, twin_of
+from pipelink_rules.report.memory_map import MemoryRange, memory_rows, overlays, phase_rows
+from pipelink_rules.report.summary_table import render_table, table_of_folders, twin_of
+from pipelink_rules.report.text_table import columns
 
 EXPECTED_MAP = Path(__file__).with_name("sample.map.txt")
 
@@ -43,10 +43,10 @@ def test_bound_and_slack_of_a_phase() -> None:
 
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=6).map(
-        lambda found: [Piece(str(i), s, s + n, 1, 1, "") for i, (s, n) in enumerate(found)]
+        lambda found: [MemoryRange(str(i), s, s + n, 1, 1, "") for i, (s, n) in enumerate(found)]
     )
 )
-def test_overlays_are_shared_bytes(pieces: list[Piece]) -> None:
+def test_overlays_are_shared_bytes(pieces: list[MemoryRange]) -> None:
     found = overlays(pieces)
     for one in pieces:
         meets = [

@@ -9,31 +9,33 @@ import pytest
 from samples import AUDIT, PLACEMENT, PROGRAM
 
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.glue.script import script_of
-from pipelink_rules.model.contract import Op, Repeat
-from pipelink_rules.model.image import Manifest
+from pipelink_rules.glue.operation_script import script_of
+from pipelink_rules.model.contract import Operation, Repeat
+from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.model.operation_script import ScriptLoop, ScriptOp
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.script import ScriptLoop, ScriptOp
-from pipelink_rules.model.source import Expr, Span
+from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.report.manifest import manifest_of
 
 BODY = (
     Repeat(
         Expr("k_blocks"),
         (
-            Op("acquire", "ab", span=Span("load.yaml", 7, 3)),
-            Op("expect", "ab"),
-            Op("copy", "ab", member="B", source="B"),
-            Op("write", "ab"),  # the runtime does not see it
+            Operation("acquire", "ab", span=Span("load.yaml", 7, 3)),
+            Operation("expect", "ab"),
+            Operation("copy", "ab", member="B", source="B"),
+            Operation("write", "ab"),  # the runtime does not see it
         ),
     ),
-    Op("await", "store", count=1),
-    Op("await", "mma", count=0),
-    Op("fence", "async"),
+    Operation("await", "store", count=1),
+    Operation("await", "mma", count=0),
+    Operation("fence", "async"),
 )
 
 
-def with_body(instance: str, role: str, body: tuple[Op | Repeat, ...], calls: int = 1) -> Program:
+def with_body(
+    instance: str, role: str, body: tuple[Operation | Repeat, ...], calls: int = 1
+) -> Program:
     """The sample, with another body for one role."""
     instances = []
     for item in PROGRAM.instances:

@@ -11,12 +11,12 @@ from unit.check.programs import program
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.place.place import place
-from pipelink_rules.place.problem import problem_of
+from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.report.diff import Link, diff_links
+from pipelink_rules.report.html_map import render_page
 from pipelink_rules.report.manifest import summary_of
 from pipelink_rules.report.map import placement_text, render_map
-from pipelink_rules.report.page import render_page
-from pipelink_rules.report.tensor import tensor_rows
+from pipelink_rules.report.tensor_memory import tensor_rows
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def tensor() -> Program:
 
 @pytest.fixture(scope="module")
 def placed(tensor: Program) -> Placement:
-    return place(problem_of(tensor))
+    return place(placement_problem(tensor))
 
 
 def test_map_and_page_show_the_columns(tensor: Program, placed: Placement) -> None:

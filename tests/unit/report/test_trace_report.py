@@ -8,15 +8,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from noted import blank, played, row
+from recorded_gemm import blank, played, row
 
 from pipelink_rules.cli import main
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.image import Site
+from pipelink_rules.model.linked_kernel import Site
+from pipelink_rules.model.operation_script import RoleScript, Script, ScriptOp
 from pipelink_rules.model.recording import Event, Recording
-from pipelink_rules.model.script import RoleScript, Script, ScriptOp
-from pipelink_rules.report.timeline import chrome_trace, times_of
-from pipelink_rules.report.waits import bound_of, role_times, waits_text
+from pipelink_rules.report.chrome_trace import chrome_trace, times_of
+from pipelink_rules.report.stalls import bottleneck, role_times, stall_report
 
 
 def test_a_trace_is_read_back(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_a_slow_multiplication_bounds() -> None:
     roles = role_times(recording)
     assert [role.name for role in roles] == ["mma", "load"]
     assert roles[0].share(roles[0].busy) > 0.9
-    text = bound_of(recording, roles)
+    text = bottleneck(recording, roles)
     assert text.startswith("mma bounds: it is busy 9") and "load waits for it" in text
-    said = waits_text(recording)
+    said = stall_report(recording)
     assert "gemm for sm_90a, K = 512, M = 256, N = 512: 2 of 2 CTAs on NVIDIA H200" in said
     (line,) = (line for line in said.splitlines() if line.startswith("load "))
     assert line.split()[3:6] == ["mma", "acquire", "ab"]
@@ -79,17 +79,17 @@ def test_a_slow_multiplication_bounds() -> None:
 
 def test_slow_copies_bound() -> None:
     recording = played(copy=4000, work=300)
-    text = bound_of(recording, role_times(recording))
+    text = bottleneck(recording, role_times(recording))
     assert text.startswith("The copies into `load.ab` bound: mma waits for data ")
     assert "all 4 stages are on their way" in text
-    assert "A copy into `load.ab` takes 4,0" in waits_text(recording)
+    assert "A copy into `load.ab` takes 4,0" in stall_report(recording)
 
 
 def test_a_row_without_room_for_the_end_says_so() -> None:
     events = [Event("wait", 2, 0, 0, 10, 20), Event("release", 2, 0, 0, 30, 40)]
     recording = blank(rows=(row(0, 4, events, operations=9),))
-    assert "room for 2 operations of a warp only" in waits_text(recording)
-    assert waits_text(blank()) == "gemm: nothing was noted\n"
+    assert "room for 2 operations of a warp only" in stall_report(recording)
+    assert stall_report(blank()) == "gemm: nothing was noted\n"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,6 +120,6 @@ def test_a_wait_for_other_ctas_is_a_wait() -> None:
     recording = blank(sites=sites, script=script, rows=(row(0, 0, signals), row(0, 1, waits)))
     names = {e["name"]: e.get("cat") for e in chrome_trace(recording)["traceEvents"]}
     assert names["until ready"] == "waiting" and names["signal done"] == "working"
-    text = waits_text(recording)
+    text = stall_report(recording)
     line = next(line for line in text.split("\n") if line.startswith("sum"))
     assert "store" in line and "until ready" in line and "100%" in line

@@ -10,8 +10,8 @@ import pytest
 from scripted import DROPS_SUFFIX, EMPTY_KERNEL, IGNORES, compilations, fake_toolkit
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.toolkit.find import Candidate, candidates, examine, find_toolkit
-from pipelink_rules.toolkit.toolkit import Refused, Toolkit
+from pipelink_rules.toolkit.find import Candidate, candidates, find_toolkit, probe_candidate
+from pipelink_rules.toolkit.toolkit import Toolkit, ToolkitRejected
 
 BARE = {"PATH": "/usr/bin:/bin"}
 
@@ -91,8 +91,8 @@ def test_a_damaged_cache_is_no_harm(tmp_path: Path) -> None:
 )
 def test_a_refused_toolkit_says_why(tmp_path: Path, changes: dict[str, str], reason: str) -> None:
     root = fake_toolkit(tmp_path / "cuda", "13.0.88", **changes)
-    found = examine(Candidate("test", root), tmp_path / "build", BARE)
-    assert isinstance(found, Refused)
+    found = probe_candidate(Candidate("test", root), tmp_path / "build", BARE)
+    assert isinstance(found, ToolkitRejected)
     assert found.version == "13.0.88"
     assert reason in found.reason
 

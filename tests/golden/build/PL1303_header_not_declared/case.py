@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from pipelink_rules.steps.headers import require_declared
+from pipelink_rules.actions.header_deps import require_declared
 
 
 def run() -> None:

@@ -1,4 +1,4 @@
-from pipelink_rules.steps.headers import require_declared
+from pipelink_rules.actions.header_deps import require_declared
 
 
 def run() -> None:

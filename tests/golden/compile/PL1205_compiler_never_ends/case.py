@@ -1,4 +1,4 @@
-from pipelink_rules.compile.run import check_alive
+from pipelink_rules.compile.compiler_errors import check_alive
 from pipelink_rules.toolkit.process import ToolOutput
 
 

@@ -1,6 +1,6 @@
-from linked import toolkit_of
+from link_fixtures import toolkit_of
 
-from pipelink_rules.compile.codegen import images_of
+from pipelink_rules.compile.fatbin import images_of
 
 
 def run():

@@ -1,6 +1,6 @@
-from linked import link_object
+from link_fixtures import link_object
 
-from pipelink_rules.link.objects import shared_names
+from pipelink_rules.link.link_inputs import shared_names
 from pipelink_rules.model.variant import WeakSymbol
 
 

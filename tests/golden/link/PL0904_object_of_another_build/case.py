@@ -1,6 +1,6 @@
-from linked import link_object, toolkit_of
+from link_fixtures import link_object, toolkit_of
 
-from pipelink_rules.link.objects import check_objects
+from pipelink_rules.link.link_inputs import check_objects
 
 
 def run():

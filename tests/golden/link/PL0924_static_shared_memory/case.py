@@ -1,7 +1,7 @@
-from linked import audit_of_demo, log_of, placement_of_demo, program_of_demo
+from link_fixtures import audit_of_demo, log_of, placement_of_demo, program_of_demo
 
-from pipelink_rules.link.audit import compare
-from pipelink_rules.model.source import Span
+from pipelink_rules.link.audit_kernel import compare
+from pipelink_rules.model.source_span import Span
 
 
 def run():

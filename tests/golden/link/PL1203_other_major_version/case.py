@@ -1,7 +1,7 @@
-from linked import link_object, toolkit_of
+from link_fixtures import link_object, toolkit_of
 
 from pipelink_rules.files.atomic import sha256
-from pipelink_rules.link.objects import check_objects
+from pipelink_rules.link.link_inputs import check_objects
 
 
 def made(name, **more):

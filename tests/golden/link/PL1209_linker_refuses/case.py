@@ -1,6 +1,6 @@
-from linked import log_of
+from link_fixtures import log_of
 
-from pipelink_rules.link.log import failure
+from pipelink_rules.link.linker_log import failure
 
 TEXT = """\
 nvlink fatal   : Internal error: unexpected reloc

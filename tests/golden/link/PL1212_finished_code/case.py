@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from linked import cubin, log_of
+from link_fixtures import cubin, log_of
 
 from pipelink_rules.link.link import read_back
 

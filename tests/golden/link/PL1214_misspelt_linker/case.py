@@ -1,4 +1,4 @@
-from linked import toolkit_of
+from link_fixtures import toolkit_of
 
 from pipelink_rules.link.link import link
 

@@ -1,0 +1,125 @@
+"""Which headers does a source really include, and were all of them declared?
+
+Two answers that must agree.  Before a compile: the declared headers that are reachable by
+`#include` lines.  After it: the compiler's own list.  A header that only the second one knows is
+an error, so that no build depends on a file it does not watch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.model.source_span import Span
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.M)
+# Folders of the host compiler and the C library; the toolkit's own are added by the caller.
+SYSTEM_FOLDERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/gcc-cross/", "/usr/local/lib/gcc/")
+_TEMPORARY = re.compile(r"(^|/)tmpxft_|\.staged\.")  # nvcc's own temporaries; ours
+
+
+def includes_of(text: str) -> tuple[tuple[str, bool], ...]:
+    """(name, quoted) of each `#include` line, also of those in `#if 0`; macros are not expanded."""
+    return tuple((match[2].strip(), match[1] == '"') for match in _INCLUDE.finditer(text))
+
+
+def resolve(
+    name: str, quoted: bool, folder: str, roots: Sequence[str], declared: Mapping[str, object]
+) -> str | None:
+    """The declared header an include line names; None where it names another file.
+
+    folder: of the including file.  roots: the -I folders, in order.
+    """
+    for root in (folder, *roots) if quoted else roots:
+        path = os.path.normpath(os.path.join(root, name))
+        if path in declared:
+            return path
+    return None
+
+
+def read_depfile(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The prerequisites of a make rule as nvcc -MMD writes it; names of temporaries left out."""
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    text = text.replace("\0", "\ufffd").replace("\\\n", " ")
+    found: list[str] = []
+    for line in text.splitlines():
+        target, colon, rest = line.partition(": ")
+        names = rest if colon else ("" if line.rstrip().endswith(":") else target)
+        # A space inside a name is written "\ ".
+        words = re.findall(r"(?:\\ |[^\s\\]|\\(?! ))+", names)
+        found += [word.replace("\\ ", " ") for word in words]
+    return tuple(dict.fromkeys(name for name in found if not _TEMPORARY.search(name)))
+
+
+def undeclared(
+    used: Iterable[str], allowed: Iterable[str], system: Iterable[str], base: str = ""
+) -> tuple[str, ...]:
+    """The files of a compiler's list that are neither allowed nor below a system folder, sorted."""
+
+    def absolute(name: str) -> str:
+        return os.path.realpath(os.path.join(base, name))
+
+    known = {absolute(name) for name in allowed}
+    folders = tuple(
+        absolute(folder).rstrip("/") + "/" for folder in (*SYSTEM_FOLDERS, *system) if folder
+    )
+    names = {absolute(name): name for name in used}
+    return tuple(
+        sorted(
+            name
+            for path, name in names.items()
+            if path not in known and not path.startswith(folders)
+        )
+    )
+
+
+def require_declared(
+    label: str,
+    source: str,
+    depfile: str | os.PathLike[str],
+    allowed: Iterable[str],
+    system: Iterable[str],
+    reachable: Iterable[str] = (),
+    base: str = "",
+) -> None:
+    """Raises PL1303 for every undeclared header, PL1313 where the compiler wrote no list.
+
+    reachable: headers of `deps=`, which are declared, but which no `#include` line leads to.
+    """
+    if not Path(depfile).is_file():
+        raise PipelinkError(
+            Diagnostic(
+                "PL1313",
+                f"the compiler wrote no list of headers for {source}",
+                (Label(Span(source)),),
+                expected="a dependency file from nvcc -MMD",
+                found="none",
+                helps=("build with the toolkit's own nvcc, not with a wrapper that drops options",),
+                subject=label,
+            )
+        )
+    hidden = {os.path.realpath(os.path.join(base, name)) for name in reachable}
+    findings = []
+    for name in undeclared(read_depfile(depfile), allowed, system, base):
+        through_macro = os.path.realpath(os.path.join(base, name)) in hidden
+        findings.append(
+            Diagnostic(
+                "PL1303",
+                f"{label} includes `{name}`, which it does not declare",
+                (Label(Span(source), "compiled from here"),),
+                expected="every header in `hdrs=` of the component or of one of its `deps=`",
+                found=f"`{name}` in the compiler's list of headers",
+                notes=(
+                    "no `#include` line leads there: it is reached through a macro or an option",
+                )
+                if through_macro
+                else (),
+                helps=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),
+                subject=f"{label} {name}",
+            )
+        )
+    if findings:
+        raise PipelinkError(findings)

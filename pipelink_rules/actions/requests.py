@@ -1,0 +1,85 @@
+"""What does a megakernel ask for?  Names, parameters and digests: enough to know what is stale.
+
+The nouns themselves (contracts bound, with places) are needed only when a step runs.  What is here
+is kept from run to run, so that a build of nothing reads no contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelink_rules.actions.node_signature import Signatures
+from pipelink_rules.actions.prebuilt import Prebuilt
+from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.model.variant import Variant
+
+
+@dataclass(frozen=True)
+class RequestedVariant:
+    """A variant by its name and its digests."""
+
+    component: str
+    digest: str
+    arguments: tuple[tuple[str, int | str], ...]
+    flags: tuple[str, ...]
+    text: str  # digest of all of it, places and prose included
+    code: str  # digest of what decides the machine code
+
+    @property
+    def name(self) -> str:
+        """As of the variant: `<component>_<digest>`."""
+        return f"{self.component}_{self.digest}"
+
+
+@dataclass(frozen=True)
+class RequestedInstance:
+    """An instance and the variant it is of."""
+
+    name: str
+    label: str
+    variant: RequestedVariant
+    sidecars: tuple[tuple[str, str], ...] = ()  # (target, sidecar) where it is prebuilt
+
+
+@dataclass(frozen=True)
+class RequestedMegakernel:
+    """A megakernel by its name and its digests; instances in the order of the declaration."""
+
+    name: str
+    archs: tuple[str, ...]
+    runtime: str
+    text: str  # digest of the declaration
+    instances: tuple[RequestedInstance, ...]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+
+
+@dataclass(frozen=True)
+class Nouns:
+    """The same in full."""
+
+    spec: MegakernelSpec
+    variants: dict[str, Variant]  # instance -> variant, with the places of its contract
+    prebuilt: dict[str, Prebuilt]  # instances without a source
+
+
+def requests_of(nouns: Nouns, signatures: Signatures) -> RequestedMegakernel:
+    """What is known of the nouns without them."""
+    instances = []
+    for item in nouns.spec.instances:
+        variant = nouns.variants[item.name]
+        prebuilt = nouns.prebuilt.get(item.name)
+        known = RequestedVariant(
+            component=variant.contract.component,
+            digest=variant.digest,
+            arguments=variant.arguments,
+            flags=variant.flags,
+            text=signatures.of(variant),
+            code=signatures.of_code(variant),
+        )
+        sidecars = prebuilt.sidecars if prebuilt else ()
+        instances.append(RequestedInstance(item.name, item.label, known, sidecars))
+    spec = nouns.spec
+    digest = signatures.of(spec)
+    return RequestedMegakernel(
+        spec.name, spec.archs, spec.runtime, digest, tuple(instances), spec.cluster
+    )

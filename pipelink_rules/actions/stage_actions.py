@@ -1,0 +1,112 @@
+"""The pure steps: declaration, check, collect, place, glue.  Nouns in files -> nouns in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pipelink_rules.actions.strip_locations import strip_locations
+from pipelink_rules.diagnostics.allow import apply_allowances, unused
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import MegakernelSpec, Program
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Variant
+
+
+def write_spec(spec: MegakernelSpec, out: str | Path) -> None:
+    """`<name>.spec.json`."""
+    write_json(out, spec)
+
+
+def check_program(
+    spec: MegakernelSpec, variants: Mapping[str, Variant], arch: str, out: str | Path
+) -> tuple[Diagnostic, ...]:
+    """`<name>.check.json`: the findings.  Raises them all where one of them is an error.
+
+    Reads contracts, not objects: it runs before anything is compiled.
+    """
+    from pipelink_rules.check.check import check
+    from pipelink_rules.program.resolve import resolve
+
+    findings = apply_allowances(check(resolve(spec, variants, arch), TARGETS[arch]), spec)
+    findings = (*findings, *unused(findings, spec))
+    if any(item.severity == "error" for item in findings):
+        raise PipelinkError(findings)
+    write_json(out, findings)
+    return findings
+
+
+def collect_program(
+    spec: MegakernelSpec,
+    declared: Mapping[str, Variant],
+    interfaces: Mapping[str, str | Path],
+    arch: str,
+    program_out: str | Path,
+    plan_out: str | Path,
+) -> None:
+    """`<name>.program.json`, and `<name>.plan.json`: the same without places and prose.
+
+    declared: instance -> variant with the places of its contract; what the objects measured comes
+    from `interfaces`.  Instances that are only in `interfaces` (prebuilt) are taken from there.
+    """
+    from pipelink_rules.program.resolve import resolve
+
+    variants = {}
+    for instance, path in interfaces.items():
+        built = read_json(path, Variant)
+        known = declared.get(instance)
+        variants[instance] = replace(known, measured=built.measured) if known else built
+    program = resolve(spec, variants, arch)
+    # What the declaration says is resolved in the program; how it says it decides nothing.
+    resolved = replace(program, spec=MegakernelSpec(program.name, (), allow=spec.allow))
+    write_json(plan_out, strip_locations(resolved))
+    write_json(program_out, program)
+
+
+def place_program(
+    program: str | Path, out: str | Path, previous: str | Path | None = None
+) -> Placement:
+    """`<name>.placement.json`.  previous: a placement to keep to where that costs nothing.
+
+    The stage counts that were chosen are checked once more: the check before the placement had to
+    judge all that could be chosen by samples.
+    """
+    from pipelink_rules.place.place import place
+    from pipelink_rules.place.problem import placement_problem
+
+    before = read_json(previous, Placement) if previous else None
+    collected = read_json(program, Program)
+    placement: Placement = place(placement_problem(collected), before)
+    _live(collected, placement)
+    write_json(out, placement)
+    return placement
+
+
+def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> None:
+    """`<name>.glue.cu`.
+
+    The placement is a file that may have been edited or belong to another program: it is verified
+    once more, without the solver, and its stage counts are checked.
+    """
+    from pipelink_rules.glue.emit import emit_glue
+    from pipelink_rules.place.problem import placement_problem
+    from pipelink_rules.place.verify import demand
+
+    collected, placed = read_json(program, Program), read_json(placement, Placement)
+    demand(placement_problem(collected), placed, str(placement))
+    _live(collected, placed)
+    write_text(out, emit_glue(collected, placed))
+
+
+def _live(program: Program, placement: Placement) -> None:
+    """Raises PipelinkError where the stage counts of a placement can hang or race."""
+    from pipelink_rules.check.check import check_stages
+
+    found = check_stages(program, TARGETS[program.target], dict(placement.stages))
+    found = apply_allowances(found, program.spec)
+    if any(item.severity == "error" for item in found):
+        raise PipelinkError(found)

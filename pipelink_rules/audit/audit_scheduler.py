@@ -1,0 +1,171 @@
+"""Does a schedule deal the work items that its contract promises?  Runs it over all items.
+
+The check of counters relies on these promises (`ordinal_of`, `times`, `max`), that of protocols on
+the ranges and values of fields.  For several sizes of the tensors every item is computed, in order,
+and what came out is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from pipelink_rules.audit.compare import Difference
+from pipelink_rules.audit.execution_log import ExecutionLog
+from pipelink_rules.audit.interpreter import Interpreter
+from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, State
+from pipelink_rules.audit.runtime_calls import Names
+from pipelink_rules.compile.ptx import Module
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.parse_params import AXES
+from pipelink_rules.model.contract import Contract, Role, WorkField
+from pipelink_rules.model.variant import Variant
+
+SIZES = (1, 200, 2, 640, 129, 1000, 64, 257)  # of the tensors, each rounded to what it has to be
+CASES = 8
+MOST_ITEMS = 400  # of one case: larger ones are not run
+_RESULT = 5 << REGION  # where the entry writes the work item
+_SIGN = 1 << 31
+
+Item = dict[str, int]
+Place = tuple[int, ...]  # of a CTA in its cluster; () where a schedule serves none
+
+
+def scheduler_difference(module: Module, variant: Variant, role: Role) -> Difference | None:
+    """The first promise of the fields that an item breaks; UnauditedError where one is unknown."""
+    contract = variant.contract
+    names = Names(contract, {}, {}, {})
+    machine = Interpreter(module, names, State({}, (), {}))
+    for sizes in _cases(contract):
+        run = _Run(contract, sizes)
+        for number in range(_count(contract, sizes)):
+            items: dict[Place, Item] = {}
+            for place in _places(contract):
+                given = [*place, *sizes.values()]
+                memory = {(PORTS >> 2) + word: value for word, value in enumerate(given)}
+                machine = Interpreter(module, names, State(memory, (), {}), codes=machine.codes)
+                machine.run(variant.symbol(role.name), [PORTS, number, _RESULT])
+                items[place] = _fields_of(contract, machine.state.memory)
+                difference = _only_computes(machine.state.trace)
+                if difference is not None:
+                    return difference
+                difference = run.judge(number, items[place]) or run.alike(number, items, place)
+                if difference is not None:
+                    return difference
+        difference = run.counted()
+        if difference is not None:
+            return difference
+    return None
+
+
+def _only_computes(trace: ExecutionLog) -> Difference | None:
+    """Nothing of a schedule is in any body: others must not see that it ran."""
+    for event in trace.events:
+        what, found = f"has a `{event.verb} {event.target}`", str(event)
+        return Difference("PL0934", what, None, "", "a schedule only computes its fields", found)
+    for access in sorted(trace.accesses[0], key=str):
+        what, found = f"has a {access.kind} of {access.target}", str(access)
+        return Difference("PL0930", what, None, "", "a schedule only writes its work item", found)
+    return None
+
+
+def _places(contract: Contract) -> list[Place]:
+    """The CTAs of a cluster that an item is dealt to, as the generated header gives them."""
+    if contract.work is None or not contract.work.cluster:
+        return [()]
+    x, y = (evaluate(extent, {}) for extent in contract.work.cluster)
+    return [*product(range(x), range(y))]
+
+
+def _fields_of(contract: Contract, memory: dict[int, int]) -> Item:
+    found = {}
+    for place, field in enumerate(contract.work.fields if contract.work else ()):
+        value = memory.get((_RESULT >> 2) + place)
+        if value is None:
+            raise InconclusiveError(f"a field `{field.name}` that depends on data")
+        found[field.name] = value - 2 * _SIGN if value & _SIGN else value
+    return found
+
+
+def _cases(contract: Contract) -> Iterator[dict[str, int]]:
+    seen = []
+    for case in range(CASES):
+        sizes = {}
+        for place, symbol in enumerate(contract.symbols):
+            wanted = max(symbol.minimum, SIZES[case * (place + 1) % len(SIZES)])
+            rounded = -(-wanted // symbol.multiple_of) * symbol.multiple_of
+            sizes[symbol.name] = min(rounded, symbol.maximum)
+        if sizes not in seen and _count(contract, sizes) <= MOST_ITEMS:
+            seen.append(sizes)
+            yield sizes
+
+
+def _count(contract: Contract, sizes: dict[str, int]) -> int:
+    work = contract.work
+    return evaluate(work.items, sizes) if work and work.items else 0
+
+
+class _Run:
+    """The items of one case, in order."""
+
+    def __init__(self, contract: Contract, sizes: dict[str, int]):
+        self.fields = contract.work.fields if contract.work else ()
+        self.sizes = sizes
+        self.before: dict[tuple[str, int], int] = {}  # numbering field, group -> items
+        self.limits = {
+            field.name: [
+                None if limit is None else evaluate(limit, sizes)
+                for limit in (field.value, field.minimum, field.maximum)
+            ]
+            for field in self.fields
+        }
+
+    def judge(self, number: int, item: Item) -> Difference | None:
+        """What an item breaks: values, ranges, its number in its group."""
+        for field in self.fields:
+            given = item[field.name]
+            value, least, most = self.limits[field.name]
+            wanted = ""
+            if value is not None and given != value:
+                wanted = f"value {field.value} = {value}"
+            elif least is not None and given < least:
+                wanted = f"at least {field.minimum} = {least}"
+            elif most is not None and given > most:
+                wanted = f"at most {field.maximum} = {most}"
+            elif field.ordinal_of:
+                group = (field.name, item[field.ordinal_of])
+                before = self.before.get(group, 0)
+                self.before[group] = before + 1
+                if given != before:
+                    wanted = f"{before}, the items before it with {field.ordinal_of}={group[1]}"
+            if wanted:
+                return self._broken(field, wanted, f"{given} in item {number}")
+        return None
+
+    def alike(self, number: int, items: dict[Place, Item], place: Place) -> Difference | None:
+        """Whether a CTA is given what others along an axis are, in fields without that axis."""
+        for field in self.fields:
+            for at, axis in enumerate(AXES[: len(place)]):
+                first = items[tuple(0 if one == at else other for one, other in enumerate(place))]
+                given, wanted = items[place][field.name], first[field.name]
+                if axis not in field.along and given != wanted:
+                    where = ", ".join(f"{n}={value}" for n, value in zip(AXES, place, strict=True))
+                    said = f"{wanted}, the same for all CTAs along {axis}"
+                    return self._broken(field, said, f"{given} in item {number} at {where}")
+        return None
+
+    def counted(self) -> Difference | None:
+        """Whether every group has as many items as promised."""
+        times = {field.name: field for field in self.fields if field.times is not None}
+        for (name, group), found in sorted(self.before.items()):
+            wanted = evaluate(times[name].times or "0", {})
+            if found != wanted:
+                said = f"{wanted} items with {times[name].ordinal_of}={group}"
+                return self._broken(times[name], said, str(found))
+        return None
+
+    def _broken(self, field: WorkField, wanted: str, found: str) -> Difference:
+        case = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
+        message = f"does not keep what it promises of `{field.name}`"
+        found += f" with {case}" if case else ""
+        return Difference("PL0937", message, None, field.name, wanted, found)

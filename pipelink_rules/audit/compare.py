@@ -1,0 +1,183 @@
+"""Where does the code first differ from its contract?  Two traces of one work item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
+from pipelink_rules.audit.expected_trace import ExpectedTile
+from pipelink_rules.model.contract import Contract, Operation
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference, as a finding says it."""
+
+    code: str
+    message: str
+    op: Operation | None  # the clause that is broken
+    target: str  # a port, buffer or barrier
+    expected: str
+    found: str
+    position: int = 0  # of the event in the trace
+
+
+def first_event(promise: ExpectedTile, trace: ExecutionLog) -> Difference | None:
+    """The first event that is not as promised."""
+    for position in range(max(len(promise.events), len(trace.events))):
+        wanted = promise.events[position] if position < len(promise.events) else None
+        found = trace.events[position] if position < len(trace.events) else None
+        op = promise.ops[position] if wanted else None
+        if wanted is None or found is None or not agrees(wanted, found):
+            return difference(wanted, found, op, position)
+    return None
+
+
+def agrees(wanted: Event, found: Event) -> bool:
+    """Equal, or more than asked for: the end of a store where its reads were to be awaited."""
+    return wanted == found or (wanted.verb == "await" and wanted == replace(found, member=""))
+
+
+def difference(
+    wanted: Event | None, found: Event | None, op: Operation | None, position: int
+) -> Difference:
+    """Two events that are not equal, in the words of a finding."""
+    clause = str(wanted) if wanted else "nothing more in this work item"
+    actual = str(found) if found else "the end of the work item"
+    target = (wanted or found or Event("")).target
+    if found and found.verb.startswith("wgmma without"):
+        return Difference(
+            "PL0919", "multiplies without wgmma.fence", op, target, clause, actual, position
+        )
+    if wanted is None or found is None or wanted.verb != found.verb:
+        what = f"does not `{_name(wanted)}`" if wanted else f"has a `{_name(found)}` too many"
+        return Difference("PL0934", what, op, target, clause, actual, position)
+    place = wanted.verb != "await" or wanted.target != found.target
+    if place and (wanted.target, wanted.source, wanted.member) != (
+        found.target,
+        found.source,
+        found.member,
+    ):
+        return Difference(
+            "PL0915", f"does not `{_name(wanted)}`", op, target, clause, actual, position
+        )
+    if wanted.item != found.item:
+        what = f"does `{wanted.verb}` another item of `{target}`"
+        return Difference("PL0916", what, op, target, clause, actual, position)
+    what = f"does `{_name(wanted)}` with another number"
+    code = "PL0918" if wanted.verb in ("await", "until") else "PL0917"
+    return Difference(code, what, op, target, clause, actual, position)
+
+
+def _name(event: Event | None) -> str:
+    if event is None:
+        return ""
+    if event.verb in ("signal", "until"):
+        return f"{event.verb} {event.target}"
+    if event.verb in ("await", "copy", "store"):
+        return str(replace(event, item=None, count=event.count if event.verb == "await" else None))
+    return f"{event.verb} {event.target}".strip()
+
+
+def accesses(
+    promise: ExpectedTile, trace: ExecutionLog, contract: Contract
+) -> Iterator[Difference]:
+    """Accesses that no clause allows; the events are equal."""
+    homes = {port.name: port.in_place for port in contract.ports if port.in_place}
+    spaces = {port.name: port.space for port in contract.ports}
+    scratch = {port.name for port in contract.ports if port.scratch}
+    for position, found in enumerate(trace.accesses):
+        for access in sorted(found, key=str):
+            if spaces.get(access.target) == "registers" and access.kind == "read":
+                continue  # registers are the role's own
+            wanted = [
+                clause
+                for clause in promise.clauses
+                if clause.op.verb == access.kind
+                and homes.get(clause.op.target, clause.op.target) == access.target
+            ]
+            loose = spaces.get(access.target) in ("registers", "global")
+            loose = loose and access.target not in scratch
+            if any(
+                loose or (c.stage == access.stage and c.first <= position <= c.last) for c in wanted
+            ):
+                continue
+            yield access_difference(access, position, promise, [clause.op for clause in wanted])
+
+
+def access_difference(
+    access: Access, position: int, promise: ExpectedTile, ops: list[Operation]
+) -> Difference:
+    """An access that no clause allows, in the words of a finding."""
+    before = f"after `{promise.events[position - 1]}`" if position else "first of all"
+    allowed = f"`{access.kind} {access.target}` where the body has it" if ops else "no such access"
+    return Difference(
+        "PL0930",
+        f"has a {access.kind} of {_place(access)} that the contract does not show",
+        ops[0] if ops else None,
+        access.target,
+        allowed,
+        f"{access} {before}",
+        position,
+    )
+
+
+def _place(access: Access) -> str:
+    return access.target if " " in access.target else f"`{access.target}`"
+
+
+def missing(
+    done: set[tuple[str, str]], promises: list[ExpectedTile], contract: Contract
+) -> list[Operation]:
+    """Reads and writes of the body that no warp did in any work item."""
+    homes = {port.name: port.in_place for port in contract.ports if port.in_place}
+    found: dict[tuple[str, str], Operation] = {}
+    for promise in promises:
+        for clause in promise.clauses:
+            op = clause.op
+            if (op.verb, homes.get(op.target, op.target)) not in done:
+                found.setdefault((op.verb, op.target), op)
+    return list(found.values())
+
+
+@dataclass
+class StageRotation:
+    """Whether a buffer's stages are used in turn, by one lane, over the work items."""
+
+    contract: Contract
+    last: dict[str, list[frozenset[int]]] = field(default_factory=dict)
+
+    def check(self, trace: ExecutionLog) -> Difference | None:
+        """A stage that is written again too early; `await store 0` makes every stage free."""
+        stages = {item.name: item.stages for item in self.contract.buffers if item.stages > 1}
+        groups: dict[tuple[int, str], set[int]] = {}
+        for position, buffer, address in trace.writes:
+            groups.setdefault((position, buffer), set()).add(address)
+        drained = [
+            number + 1
+            for number, event in enumerate(trace.events)
+            if (event.verb, event.target, event.count) == ("await", "store", 0)
+        ]
+        for (position, buffer), places in sorted(groups.items(), key=lambda pair: pair[0]):
+            if buffer not in stages:
+                continue
+            while drained and drained[0] <= position:
+                self.last.clear()
+                drained.pop(0)
+            recent = self.last.setdefault(buffer, [])
+            kept = recent[-(stages[buffer] - 1) :]
+            if any(places & other for other in kept):
+                return Difference(
+                    "PL0916",
+                    f"writes one stage of `{buffer}` twice in turn",
+                    None,
+                    buffer,
+                    f"stages: {stages[buffer]}, each write in the next",
+                    "two writes of the same bytes, one after the other",
+                    position,
+                )
+            recent.append(frozenset(places))
+        if drained:
+            self.last.clear()
+        return None

@@ -1,0 +1,168 @@
+"""Which steps does a PTX function have, and where do its branches meet again?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pipelink_rules.audit.decode_ptx import registers_of
+from pipelink_rules.compile.ptx import Function, Statement
+
+_DATA = re.compile(r"(?!ld|call)[\w.]+\s+%f[d\d]")  # floating-point registers are never known
+_FLOAT_ACCESS = re.compile(
+    r"(?:(ld\.f32)\s+%f\d+,\s*|(st\.f32)\s+)\[(%rd\d+)(?:\+(-?\d+))?\](?:\s*,\s*%f\d+)?"
+)
+_QUIET = ("{", "}", ".reg", ".pragma", ".loc", ".local", ".param", ".shared")
+
+
+@dataclass(frozen=True)
+class FunctionCode:
+    """A function's instructions; labels are positions."""
+
+    function: Function
+    instructions: tuple[Statement, ...]
+    labels: dict[str, int]
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        head = self.function.header.partition(self.function.name)[2]
+        return tuple(
+            part.split()[-1].split("[")[0]
+            for part in head.strip().strip("()").split(",")
+            if part.strip()
+        )
+
+    def successors(self, position: int) -> tuple[int, ...]:
+        """The positions that may come next; the length of the code is its end."""
+        statement, end = self.instructions[position], len(self.instructions)
+        following = min(position + 1, end)
+        if statement.base == "bra":
+            target = self.labels.get(statement.operands.strip(), end)
+            return (target, following) if statement.guard else (target,)
+        if statement.base in ("ret", "exit", "trap"):
+            return (end, following) if statement.guard else (end,)
+        return (following,)
+
+    @cached_property
+    def jumps(self) -> tuple[tuple[int, int], ...]:
+        """(place, target) of every branch."""
+        return tuple(
+            (place, self.successors(place)[0])
+            for place, statement in enumerate(self.instructions)
+            if statement.base == "bra"
+        )
+
+    @cached_property
+    def joins(self) -> dict[int, int]:
+        """For each branch, where all its paths meet again (its immediate post-dominator)."""
+        end = len(self.instructions)
+        nodes = self._leaders()
+        following = {node: self._exits(node, nodes) for node in nodes}
+        following[end] = ()
+        everything = frozenset(following)
+        after = dict.fromkeys(following, everything)
+        after[end] = frozenset((end,))
+        changed = True
+        while changed:
+            changed = False
+            for node in sorted(nodes, reverse=True):
+                sets = [after[item] for item in following[node]]
+                new = frozenset((node,)) | (frozenset.intersection(*sets) if sets else frozenset())
+                if new != after[node]:
+                    after[node], changed = new, True
+        return {
+            self._last(node, nodes): max(
+                after[node] - {node}, key=lambda item: len(after[item]), default=end
+            )
+            for node in nodes
+        }
+
+    def _leaders(self) -> list[int]:
+        found = {0, *self.labels.values()}
+        for position, statement in enumerate(self.instructions):
+            if statement.base in ("bra", "ret", "exit", "trap"):
+                found.add(position + 1)
+        return sorted(item for item in found if item < len(self.instructions))
+
+    def _last(self, node: int, nodes: list[int]) -> int:
+        place = nodes.index(node)
+        return (nodes[place + 1] if place + 1 < len(nodes) else len(self.instructions)) - 1
+
+    def _exits(self, node: int, nodes: list[int]) -> tuple[int, ...]:
+        return self.successors(self._last(node, nodes))
+
+    def written(self, first: int, last: int) -> set[str]:
+        """Registers that instructions of a range write (or may write)."""
+        found: set[str] = set()
+        for statement in self.instructions[first : last + 1]:
+            arguments = statement.arguments()
+            if arguments and statement.base not in ("st", "bra", "call", "red"):
+                found |= set(registers_of(arguments[0]))
+        return found
+
+
+def code_of(function: Function) -> FunctionCode:
+    """The function's instructions in order."""
+    instructions: list[Statement] = []
+    labels: dict[str, int] = {}
+    for statement in _scoped(function.statements):
+        if statement.opcode == "label":
+            labels[statement.text.rstrip(": ")] = len(instructions)
+        elif not statement.opcode.startswith(_QUIET) and not _DATA.match(statement.text):
+            behind_a_label = len(instructions) in labels.values()
+            merged = None if behind_a_label else _merged(instructions[-1:], statement)
+            instructions[len(instructions) - (merged is not None) :] = [merged or statement]
+    return FunctionCode(function, tuple(instructions), labels)
+
+
+def _scoped(statements: tuple[Statement, ...]) -> list[Statement]:
+    """Labels under names of their own: those of inline assembly are seen in their braces only."""
+    paths: list[tuple[int, ...]] = []
+    path: tuple[int, ...] = ()
+    opened = 0
+    declared: set[tuple[tuple[int, ...], str]] = set()
+    for statement in statements:
+        if statement.opcode == "{":
+            opened += 1
+            path = (*path, opened)
+        elif statement.opcode == "}":
+            path = path[:-1]
+        elif statement.opcode == "label":
+            declared.add((path, statement.operands))
+        paths.append(path)
+    if not any(scope for scope, _ in declared):
+        return list(statements)
+
+    def named(name: str, path: tuple[int, ...]) -> str:
+        inner = [path[:depth] for depth in range(len(path), 0, -1)]
+        scope = next((scope for scope in inner if (scope, name) in declared), ())
+        return "@".join([name, *map(str, scope[-1:])])
+
+    found = []
+    for statement, path in zip(statements, paths, strict=True):
+        if statement.opcode == "label":
+            name = named(statement.operands, path)
+            statement = Statement(f"{name}:", "", "label", name)
+        elif statement.base == "bra":
+            statement = replace(statement, operands=named(statement.operands.strip(), path))
+        found.append(statement)
+    return found
+
+
+def _merged(before: list[Statement], statement: Statement) -> Statement | None:
+    """Neighbouring accesses to data by one base register as one instruction: `[%rd1+0, 4, 8]`."""
+    found = _FLOAT_ACCESS.fullmatch(statement.text)
+    if not found or not before:
+        return None
+    opcode, base = found[1] or found[2], found[3]
+    offset, last = found[4] or "0", before[0]
+    if last.opcode == f"{opcode}.many" and last.operands.startswith(f"{base} "):
+        operands = f"{last.operands} {offset}"
+        return Statement(last.text, "", last.opcode, operands)
+    first = _FLOAT_ACCESS.fullmatch(last.text)
+    if not first or (first[1] or first[2], first[3]) != (opcode, base) or last.guard:
+        return None
+    operands = f"{base} {first[4] or '0'} {offset}"
+    return Statement(last.text, "", f"{opcode}.many", operands)

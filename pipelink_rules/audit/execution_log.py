@@ -1,0 +1,111 @@
+"""What happened, in order?  Events that others can see, and the accesses between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class Event:
+    """One operation, in the words of the contract."""
+
+    verb: str
+    target: str = ""
+    item: int | None = None  # of a ring, modulo twice its stages; index of a counter
+    count: int | None = (
+        None  # await: groups left; expect: bytes announced; copy, store: bytes moved
+    )
+    source: str = ""  # copy: the tensor read; store: the tensor written
+    member: str = ""  # copy: the tile written; await store: "full" where all of a store is awaited
+
+    def __str__(self) -> str:
+        text = f"{self.verb} {self.target}".rstrip()
+        if self.verb == "copy":
+            text = f"copy {self.source} -> {self.target}.{self.member}"
+        elif self.verb == "store":
+            text = f"store {self.target} -> {self.source}"
+        elif self.source and self.verb == "mma":
+            text = f"mma {self.target} -> {self.source}"
+        elif self.source and self.verb == "commit":
+            text = f"commit mma -> {self.target}"
+        if self.verb == "await":
+            return f"{text} {self.count} {self.member}".rstrip()
+        if self.verb in ("signal", "until"):
+            threshold = f" {self.count}" if self.count is not None else ""
+            return f"{self.verb} {self.target}[{self.item}]{threshold}"
+        extra = [f"item {self.item}"] if self.item is not None else []
+        extra += [f"{self.count} bytes"] if self.count is not None else []
+        return f"{text} ({', '.join(extra)})" if extra else text
+
+
+@dataclass(frozen=True)
+class Access:
+    """A generic access to a port's data or to shared memory."""
+
+    kind: str  # read, write
+    target: str
+    stage: int = -1  # of a ring
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}" + (f" (stage {self.stage})" if self.stage >= 0 else "")
+
+
+class Copied(NamedTuple):
+    """A copy by a tensor map: from which port, and its coordinates; None = they depend on data."""
+
+    source: str
+    x: int | None
+    y: int | None
+
+
+@dataclass
+class ExecutionLog:
+    """Events, and the accesses before each (the last set: after all of them)."""
+
+    events: list[Event] = field(default_factory=list)
+    accesses: list[set[Access]] = field(default_factory=lambda: [set()])
+    writes: list[tuple[int, str, int]] = field(default_factory=list)  # events before, buffer, place
+    arrivals: dict[int, int] = field(default_factory=dict)  # own event -> arrivals, where not one
+    copies: list[Copied] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        """One more event; consecutive copies of one tile are one."""
+        last = self.events[-1] if self.events else None
+        if event.verb == "copy" and last and last.verb == "copy" and _same(last, event):
+            total = None if None in (last.count, event.count) else last.count + event.count  # type: ignore[operator]
+            self.events[-1] = Event(
+                "copy", event.target, event.item, total, event.source, event.member
+            )
+            return
+        self.events.append(event)
+        self.accesses.append(set())
+
+    def arrive(self, event: Event, number: int) -> None:
+        """One more arrival of a lane; equal ones in a row are one event that counts them."""
+        if not self.events or self.events[-1] != event or event.verb == "expect":
+            self.emit(event)
+            self.arrivals[len(self.events) - 1] = 0
+        self.arrivals[len(self.events) - 1] += number
+
+    def access(self, access: Access) -> None:
+        """One more access since the last event."""
+        self.accesses[-1].add(access)
+
+    def write(self, buffer: str, address: int) -> None:
+        """One more write to a buffer."""
+        self.writes.append((len(self.events), buffer, address))
+
+    def extend(self, other: ExecutionLog) -> None:
+        """Appends what another trace holds."""
+        before = len(self.events)
+        self.writes += [(before + number, name, place) for number, name, place in other.writes]
+        self.arrivals |= {before + place: number for place, number in other.arrivals.items()}
+        self.accesses[-1] |= other.accesses[0]
+        self.copies += other.copies
+        self.events += other.events
+        self.accesses += other.accesses[1:]
+
+
+def _same(a: Event, b: Event) -> bool:
+    return (a.target, a.item, a.source, a.member) == (b.target, b.item, b.source, b.member)

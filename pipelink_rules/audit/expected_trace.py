@@ -1,0 +1,177 @@
+"""What does a contract say a role does?  Its body for known work fields, as a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pipelink_rules.audit.execution_log import Event
+from pipelink_rules.audit.input_cases import InputCase
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.item_layout import item_layout, member_bytes
+from pipelink_rules.model.contract import Operation, Port, Repeat
+from pipelink_rules.model.source_span import Expr
+
+_ORDERING = ("sync", "arrive", "fence", "signal", "until")
+
+
+@dataclass(frozen=True)
+class AllowedAccess:
+    """An access that the contract allows, and between which events."""
+
+    op: Operation
+    stage: int  # of a ring; -1 otherwise
+    first: int  # number of events that must have happened
+    last: int  # number of events that may have happened
+
+
+@dataclass
+class ExpectedTile:
+    """What the contract says of one work item."""
+
+    events: list[Event] = field(default_factory=list)
+    ops: list[Operation] = field(default_factory=list)  # the operation of each event
+    clauses: list[AllowedAccess] = field(default_factory=list)
+    stages: dict[str, int] = field(default_factory=dict)  # of each ring
+
+
+@dataclass
+class Expansion:
+    """Counts items from work item to work item."""
+
+    scenario: InputCase
+    current: dict[str, int] = field(default_factory=dict)  # ring -> current item
+    released: dict[str, set[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.current = {name: start - 1 for name, start in self.scenario.starts.items()}
+        self.released = {
+            name: set(range(-16, start)) for name, start in self.scenario.starts.items()
+        }
+
+    def work_item(self, fields: dict[str, int]) -> ExpectedTile:
+        """The operations for one work item."""
+        promise, accesses = ExpectedTile(), []
+        promise.stages = {ring.name: ring.stages for ring in self.scenario.ranges if ring.ring}
+        environment = {**self.scenario.symbols, **fields}
+        for op in _flat(self.scenario.role.body, environment):
+            event = self._event(op, environment)
+            if event is not None:
+                promise.events.append(event)
+                promise.ops.append(op)
+            elif op.verb in ("read", "write"):
+                accesses.append((op, self._stage(op.target), len(promise.events)))
+        ports = self.scenario.names.contract.ports
+        tensor = {port.name for port in ports if port.space == "tensor_memory"}
+        for op, stage, position in accesses:
+            first, last = _window(op, promise.events, position)
+            if op.target in tensor:  # asynchronous: it stays between the awaits around it
+                first, last = _between_awaits(promise.events, position, first, last)
+            promise.clauses.append(AllowedAccess(op, stage, first, last))
+        return promise
+
+    def _event(self, op: Operation, environment: dict[str, int]) -> Event | None:
+        name, contract = op.target, self.scenario.names.contract
+        if op.verb in ("acquire", "wait"):
+            self.current[name] += 1
+            return Event(op.verb, name, self._item(name))
+        if op.verb == "expect":
+            port = contract.port(name)
+            whole = Expr(str(item_layout(port).data_bytes))  # a raw port may leave tx_bytes out
+            announced = evaluate(port.tx_bytes or whole, environment)
+            return Event("expect", name, self._item(name), announced)
+        if op.verb == "copy":
+            size = _copied(contract.port(name), contract.port(op.source), op.member, environment)
+            return Event("copy", name, self._item(name), size, op.source, op.member)
+        if op.verb == "commit" and op.source:
+            side = "full" if contract.port(name).direction == "out" else "empty"
+            return Event("commit", name, self._item(name), source="mma", member=side)
+        if op.verb == "commit":
+            return Event("commit", name, self._item(name))
+        if op.verb == "mma":
+            into = f"item {self._item(op.source)}" if op.source else ""
+            return Event("mma", name, self._stage(name), source=op.source, member=into)
+        if op.verb == "await":
+            return Event("await", name, count=op.count, member="full" if op.full else "")
+        if op.verb == "signal":
+            return Event("signal", name, evaluate(op.index[0], environment))
+        if op.verb == "until":
+            wanted = evaluate(op.threshold or Expr("0"), environment)
+            return Event("until", name, evaluate(op.index[0], environment), wanted)
+        if op.verb == "release":
+            return self._release(name, op.lag)
+        if op.verb == "store":
+            stage = self._stage(name)
+            return Event("store", name, stage if stage >= 0 else None, None, op.source)
+        if op.verb in ("fence", "sync", "arrive"):
+            return Event(op.verb, name)
+        return None
+
+    def _release(self, name: str, lag: int) -> Event | None:
+        """Nothing where the item was released before, or belongs to an earlier work item."""
+        item = self.current[name] - lag
+        if item in self.released[name]:
+            return None
+        self.released[name].add(item)
+        return Event("release", name, item % (2 * self._stages(name)))
+
+    def _stages(self, name: str) -> int:
+        return next(item.stages for item in self.scenario.ranges if item.name == name)
+
+    def _item(self, name: str) -> int:
+        return self.current[name] % (2 * self._stages(name))
+
+    def _stage(self, name: str) -> int:
+        return self.current[name] % self._stages(name) if name in self.current else -1
+
+
+def _flat(body: tuple[Operation | Repeat, ...], environment: dict[str, int]) -> Iterator[Operation]:
+    for item in body:
+        if isinstance(item, Repeat):
+            for _ in range(evaluate(item.count, environment)):
+                yield from _flat(item.body, environment)
+        else:
+            yield item
+
+
+def _copied(ring: Port, tensor: Port, member: str, environment: dict[str, int]) -> int:
+    """Bytes that one `copy` brings: the tile; announced bytes where the last may be short."""
+    if tensor.tile is None and len(ring.members) == 1 and ring.tx_bytes is not None:
+        return evaluate(ring.tx_bytes, environment)
+    return member_bytes(next(item for item in ring.members if item.name == member))
+
+
+def _between_awaits(events: list[Event], position: int, first: int, last: int) -> tuple[int, int]:
+    awaits = [
+        number
+        for number, event in enumerate(events)
+        if event.verb == "await" and event.target.startswith("tensor")
+    ]
+    before = [number + 1 for number in awaits if number < position]
+    after = [number for number in awaits if number >= position]
+    return max([first, *before[-1:]]), min([last, *after[:1]])
+
+
+def _window(op: Operation, events: list[Event], position: int) -> tuple[int, int]:
+    """Between which events the access may happen: after its item is held, before it is given on.
+
+    A fence, barrier, signal or wait for a counter between two accesses is there to order them, so
+    none moves across it.
+    """
+    first, last = 0, len(events)
+    for number in range(position - 1, -1, -1):
+        event = events[number]
+        if event.target == op.target and event.verb in ("wait", "acquire"):
+            first = number + 1
+            break
+        if event.verb in _ORDERING or (event.verb == "await" and op.verb == "write"):
+            first = number + 1
+            break
+    for number in range(position, len(events)):
+        event = events[number]
+        if event.verb in _ORDERING or (
+            event.target == op.target and event.verb in ("release", "commit", "store")
+        ):
+            last = number
+            break
+    return first, last

@@ -1,0 +1,220 @@
+"""With which known values is a role run?  Relocations, ports and a series of work items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipelink_rules.audit.machine_state import (
+    FIRST_PORT,
+    MIDDLE,
+    PORTS,
+    REGION,
+    RELOCATIONS,
+    WORK,
+    SharedRange,
+    State,
+)
+from pipelink_rules.audit.runtime_calls import Names, Table
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.contract.item_layout import item_layout, tensor_columns
+from pipelink_rules.model.contract import RINGS, Contract, Operation, Port, Repeat, Role, WorkField
+from pipelink_rules.model.operation import operations, repeats
+
+_STAGES = 4  # of every ring that may have so many
+_RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
+_COUNTER_WORDS = 8  # pipelink::Counters
+_BARRIERS = 0x40000000  # shared addresses of mbarriers: no generic access may touch them
+_TENSOR = 0x20000000  # addresses of tensor memory: no generic access may touch them
+_SIDE = 512  # bytes for the mbarriers of one side: more than any ring has stages
+_FIRST_ID, _ID_STEP = 33, 16  # of named barriers: no sum of an id and a small number is another's
+_EVERY = 64  # a counted field with no more values than this takes all of them
+_SYMBOL = 512  # what launch-time integers are about
+_COORDINATES = (0, 256, 1 << 14)  # inside of the tensors, and outside
+
+
+@dataclass(frozen=True)
+class InputCase:
+    """A role with all that it is given."""
+
+    role: Role
+    names: Names
+    ranges: tuple[SharedRange, ...]
+    symbols: dict[str, int]
+    items: tuple[dict[str, int], ...]  # fields of one work item after the other
+    starts: dict[str, int]  # ring -> item its cursor stands at
+
+    def state(self) -> State:
+        """Memory before the first work item."""
+        regions = dict(_regions(self.names.contract, self.role.name))
+        ports = self.names.contract.ports
+        scratch = frozenset(port.name for port in ports if port.scratch)
+        state = State({}, self.ranges, regions, scratch=scratch)
+        _write_relocations(state, self)
+        _write_ports(state, self)
+        return state
+
+    def give(self, state: State, item: dict[str, int]) -> None:
+        """Writes the fields of a work item."""
+        work = self.names.contract.work
+        for number, field in enumerate(work.fields if work else ()):
+            state.memory[(WORK >> 2) + number] = item[field.name] & 0xFFFFFFFF
+
+
+def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCase:
+    """The values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
+    rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
+    done = list(operations(role.body))
+    multiplied = {op.target for op in done if op.verb == "mma"}
+    rings.sort(key=lambda port: port.name not in multiplied)  # descriptors hold 18 bits
+    ranges, top = [], 1024
+    columns = _TENSOR
+    for port in rings:
+        count = max(port.stages.minimum, min(wanted, port.stages.maximum))
+        if port.space == "tensor_memory":
+            ranges.append(SharedRange(port.name, True, columns, tensor_columns(port), count))
+            columns = ranges[-1].end
+            continue
+        layout = item_layout(port)
+        top = -(-top // 1024) * 1024
+        ranges.append(SharedRange(port.name, True, top, layout.stage_bytes, count))
+        top = ranges[-1].end
+    for buffer in contract.buffers:
+        if buffer.role == role.name:
+            top = -(-top // 1024) * 1024
+            ranges.append(SharedRange(buffer.name, False, top, evaluate(buffer.bytes, {}), 1))
+            top = ranges[-1].end
+    barriers = [item for item in contract.named_barriers if role.name in item.roles]
+    known = Names(
+        contract,
+        {item.start: item for item in ranges if item.ring},
+        {_FIRST_ID + number * _ID_STEP: item.name for number, item in enumerate(barriers)},
+        dict(_regions(contract, role.name)),
+        tuple(_tables(contract, role, {item.name: item for item in ranges})),
+        frozenset(port.name for port in contract.ports if port.role == role.name and port.raw),
+        tuple(name for op in done if op.verb == "store" for name in (op.target, op.source)),
+    )
+    symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
+    stages = max((item.stages for item in ranges if item.ring), default=1)
+    starts = {item.name: number for number, item in enumerate(ranges) if item.ring}
+    items = tuple(_items(contract, role, stages))
+    return InputCase(role, known, tuple(ranges), symbols, items, starts)
+
+
+def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> Iterator[Table]:
+    """The mbarriers of every ring of the role, in the order of its relocations."""
+    mine = [p for p in contract.ports if p.role == role.name and p.space in RINGS]
+    for number, port in enumerate(mine):
+        start = _BARRIERS + 2 * _SIDE * number
+        yield Table(ranges[port.name], "full", start)
+        yield Table(ranges[port.name], "empty", start + _SIDE)
+
+
+def _symbol(minimum: int, multiple: int) -> int:
+    return max(-(-_SYMBOL // multiple) * multiple, minimum)
+
+
+def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
+    fields = contract.work.fields if contract.work else ()
+    looped = counted(role.body) & {field.name for field in fields}
+    series = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
+    trips = sorted(set(series)) if looped else range(2 * stages + 1)
+    largest = {
+        field.name: evaluate(field.maximum, {})
+        for field in fields
+        if field.name in looped and field.maximum is not None and not names(field.maximum)
+    }
+    for most in largest.values():
+        trips = sorted({*trips, *(range(most) if most <= _EVERY else ()), most})
+    between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
+    # What is done for one value of a looped field may not depend on the others: each comes twice.
+    for number, trip in enumerate([*trips, *trips] if between else trips):
+        item = {
+            field.name: min(trip, largest.get(field.name, trip))
+            if field.name in looped
+            else _field(field, number)
+            for field in fields
+        }
+        limits = {field.name: evaluate(field.minimum, {}) for field in fields}
+        if all(item[name] >= limits[name] for name in looped):
+            yield item
+
+
+def crosses_ctas(port: Port) -> bool:
+    """Counters and scratch memory."""
+    return port.space == "counter" or port.scratch
+
+
+def varied(field: WorkField, value: int) -> list[int]:
+    """Other values of a field that the contract allows."""
+    values = {_field(field, number) for number in range(len(_COORDINATES))}
+    return sorted(values - {value})
+
+
+def _field(field: WorkField, number: int) -> int:
+    """Varies from item to item between what the contract allows."""
+    low = evaluate(field.minimum, {})
+    if field.maximum is not None:
+        return (evaluate(field.maximum, {}), low)[number % 2]
+    return max(low, _COORDINATES[number % len(_COORDINATES)])
+
+
+def counted(body: tuple[Operation | Repeat, ...]) -> frozenset[str]:
+    """The names that decide how often operations are done."""
+    return frozenset(name for repeat in repeats(body) for name in names(repeat.count))
+
+
+def _regions(contract: Contract, role: str) -> Iterator[tuple[int, str]]:
+    for number, port in enumerate(contract.ports):
+        if port.role == role and port.space in ("global", "registers", "counter"):
+            yield FIRST_PORT + number, port.name
+
+
+def _write_relocations(state: State, scenario: InputCase) -> None:
+    contract, role, at = scenario.names.contract, scenario.role, RELOCATIONS >> 2
+    ranges = {item.name: item for item in scenario.ranges}
+    tables = scenario.names.tables
+    for full, empty in zip(tables[::2], tables[1::2], strict=True):
+        ring = full.ring
+        words = [1, ring.start, full.start, empty.start, ring.stage_bytes, ring.stages]
+        _put(state, at, [*words, *[0] * (_RING_WORDS - len(words))])
+        at += _RING_WORDS
+    for buffer in contract.buffers:
+        if buffer.role == role.name:
+            _put(state, at, [ranges[buffer.name].start, ranges[buffer.name].stage_bytes])
+            at += 2
+    for number, name in scenario.names.barriers.items():
+        count = next(item.count for item in contract.named_barriers if item.name == name)
+        _put(state, at, [number, evaluate(count, {}), 0, 0])
+        at += _BARRIER_WORDS
+
+
+def _write_ports(state: State, scenario: InputCase) -> None:
+    """The fields of `<Role>Ports` in the order of the generated header, with its padding."""
+    contract, at = scenario.names.contract, PORTS
+    for number, port in enumerate(contract.ports):
+        if port.role != scenario.role.name or (port.space == "registers" and port.in_place):
+            continue
+        if port.space in RINGS:
+            ring = next(item for item in scenario.ranges if item.name == port.name)
+            start = scenario.starts[port.name] % (2 * ring.stages)
+            _put(state, at >> 2, [start % ring.stages, start // ring.stages])
+            at += 8
+        elif port.space == "scalar":
+            at += 4
+        else:
+            at = -(-at // 8) * 8
+            address = (FIRST_PORT + number << REGION) + MIDDLE
+            words = [address & 0xFFFFFFFF, address >> 32]
+            if port.space == "counter":
+                words += [0] * (_COUNTER_WORDS - 2)
+            _put(state, at >> 2, words)
+            at += 4 * len(words)
+    for value in scenario.symbols.values():
+        _put(state, at >> 2, [value])
+        at += 4
+
+
+def _put(state: State, word: int, values: list[int]) -> None:
+    for number, value in enumerate(values):
+        state.memory[word + number] = value

@@ -1,0 +1,243 @@
+"""What does one instruction do to a machine?  Memory, control, calls and events as steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pipelink_rules.audit.control_flow import FunctionCode
+from pipelink_rules.audit.decode_ptx import Registers, arithmetic, operand, registers_of, width_of
+from pipelink_rules.audit.execution_log import Event
+from pipelink_rules.audit.machine_state import DATA, InconclusiveError
+from pipelink_rules.audit.own import own_step
+from pipelink_rules.audit.own_memory import is_strong, strong
+from pipelink_rules.compile.ptx import Statement
+
+if TYPE_CHECKING:
+    from pipelink_rules.audit.interpreter import Interpreter
+
+_ADDRESS = re.compile(r"\[\s*([%\w$.]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+_SEEN = (  # what others can see, whether the interpreter can follow it or not
+    "mbarrier",
+    "cp",
+    "mapa",
+    "tcgen05",
+    "barrier",
+    "bar",
+    "red",
+    "atom",
+    "multimem",
+    "griddepcontrol",
+)
+_NOTHING = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "membar")
+
+Step = Callable[["Interpreter", Registers], int | None]  # the next position, -1: depends on data
+
+
+def step_of(code: FunctionCode, statement: Statement) -> Step:
+    """The step of one instruction, under its guard; UnauditedError where it is damaged."""
+    try:
+        return _guarded(code, statement)
+    except (IndexError, ValueError) as problem:
+        shown = " ".join(statement.text.split())[:80]
+        raise InconclusiveError(f"an instruction that it cannot read: `{shown}`") from problem
+
+
+def _guarded(code: FunctionCode, statement: Statement) -> Step:
+    plain = _plain(code, statement)
+    if not statement.guard or statement.base == "bra":
+        return plain
+    test = operand(statement.guard.lstrip("@"))
+    arguments = statement.arguments()
+    targets = registers_of(arguments[0]) if arguments else []
+    quiet = statement.base not in ("st", "call", "ret", "wgmma", "fence", *_SEEN)
+
+    def guarded(machine: Interpreter, regs: Registers) -> int | None:
+        value = test(regs)
+        if value:
+            return plain(machine, regs)
+        if value is None:
+            if not quiet:
+                raise InconclusiveError(f"`{statement.opcode}` under a condition on data")
+            for target in targets:
+                regs[target] = None
+        return None
+
+    return guarded
+
+
+def _plain(code: FunctionCode, statement: Statement) -> Step:
+    base, opcode = statement.base, statement.opcode
+    if base == "bra":
+        return _branch(code, statement)
+    if base in ("ret", "exit", "trap"):
+        end = len(code.instructions)
+        return lambda machine, regs: end
+    if base == "call":
+        return _call(statement)
+    if base == "wgmma":
+        return lambda machine, regs: machine.do_wgmma(statement, regs)
+    if base == "fence" or opcode.startswith("fence.proxy"):
+        event = Event("fence", "async")
+        if re.match(r"fence\.proxy\.async(\.shared::(cta|cluster))?$", opcode):
+            return lambda machine, regs: machine.state.emit(event)
+        return lambda machine, regs: None
+    if base == "shfl" and ".idx" in opcode:
+        return _shuffle(statement)
+    if opcode.endswith(".many"):
+        return _many(statement)
+    if base in ("ld", "st", "ldu", "stmatrix", "ldmatrix"):
+        return _strong(statement) if is_strong(opcode) else _memory(statement)
+    if base in _NOTHING:
+        return lambda machine, regs: None
+    own = own_step(statement)
+    if own is not None:
+        return own
+    if base in _SEEN:
+
+        def raw(machine: Interpreter, regs: Registers) -> int | None:
+            raise InconclusiveError(f"its own `{opcode}`")
+
+        return raw
+    compute = arithmetic(statement)
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        compute(regs)
+        return None
+
+    return step
+
+
+def _branch(code: FunctionCode, statement: Statement) -> Step:
+    target = code.labels.get(statement.operands.strip(), len(code.instructions))
+    if not statement.guard:
+        return lambda machine, regs: target
+    test = operand(statement.guard.lstrip("@"))
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        value = test(regs)
+        if value is None:
+            return -1
+        return target if value else None
+
+    return step
+
+
+def _call(statement: Statement) -> Step:
+    parts = statement.arguments()
+    result = parts.pop(0).strip("() ") if parts[0].startswith("(") else ""
+    name = parts[0]
+    listed = parts[1].strip("() ") if len(parts) > 1 and parts[1].startswith("(") else ""
+    names = [part.strip() for part in listed.split(",") if part.strip()]
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        machine.do_call(name, [regs.get(item) for item in names])
+        if result:
+            regs[result] = None
+        return None
+
+    return step
+
+
+def _shuffle(statement: Statement) -> Step:
+    arguments = statement.arguments()
+    targets = registers_of(arguments[0])
+    own, source = operand(arguments[1]), operand(arguments[2])
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        regs[targets[0]] = machine.do_shuffle(own(regs), source(regs))
+        for target in targets[1:]:
+            regs[target] = 1
+        return None
+
+    return step
+
+
+def _strong(statement: Statement) -> Step:
+    """An access that others could synchronise with: of shared memory it is like any other."""
+    check, access = strong(statement), _memory(statement)
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        check(machine, regs)
+        return access(machine, regs)
+
+    return step
+
+
+def _memory(statement: Statement) -> Step:
+    arguments, opcode = statement.arguments(), statement.opcode
+    load = statement.base in ("ld", "ldu", "ldmatrix")
+    place, data = (arguments[1], arguments[0]) if load else (arguments[0], arguments[1])
+    found = _ADDRESS.match(place)
+    if found is None:
+        raise InconclusiveError(f"an address it cannot read: {place}")
+    names = registers_of(data)
+    if ".param" in opcode:
+        offset = int(found[2] or "0", 0)
+        return _parameter(found[1] + (f"+{offset}" if offset else ""), names[0], load)
+    base, shift = operand(found[1]), int(found[2] or "0", 0)
+    shared = ".shared" in opcode or "matrix" in statement.base
+    size = width_of(opcode)[0] // 8 if not re.search(r"\.[bf]?f(16|64)", opcode) else 8
+    data_only = re.search(r"\.(f16|f32|f64|b16|b8)", opcode) is not None or shared
+    kind = "read" if load else "write"
+    reads = [operand(name) for name in names]
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        address = base(regs)
+        if address is not None:
+            address = address + shift & 0xFFFFFFFFFFFFFFFF
+            if address >= DATA and not shared:  # a tensor or fragment: nothing is known of it
+                machine.state.touch_data(kind, address)
+                if load:
+                    for name in names:
+                        regs[name] = None
+                return None
+        if shared:
+            machine.state.touch_shared(kind, address if address is None else address & 0xFFFFFFFF)
+        if load:
+            for position, name in enumerate(names):
+                at = None if address is None else address + position * size
+                regs[name] = None if shared else machine.state.load(at, size)
+        elif not shared:
+            for position, read in enumerate(reads):
+                at = None if address is None else address + position * size
+                machine.state.store(at, size, None if data_only else read(regs))
+        return None
+
+    return step
+
+
+def _many(statement: Statement) -> Step:
+    """Accesses to data next to each other, as `program.code_of` merges them."""
+    base, *shifts = statement.operands.split()
+    offsets = [int(shift) for shift in shifts]
+    kind = "read" if statement.base == "ld" else "write"
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        address, state = regs.get(base), machine.state
+        if address is not None and address + min(offsets) >= DATA:
+            state.touch_data(kind, address)
+            return None
+        for offset in offsets:
+            at = None if address is None else address + offset
+            if kind == "read":
+                state.load(at, 4)
+            else:
+                state.store(at, 4, None)
+        return None
+
+    return step
+
+
+def _parameter(key: str, name: str, load: bool) -> Step:
+    value = operand(name)
+
+    def step(machine: Interpreter, regs: Registers) -> int | None:
+        if load:
+            regs[name] = regs.get(key)
+        else:
+            regs[key] = value(regs)
+        return None
+
+    return step

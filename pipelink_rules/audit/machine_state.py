@@ -1,0 +1,144 @@
+"""What does a running role see?  Memory as known 32-bit words, and what each address belongs to.
+
+Every pointer is a number: each region (relocations, ports, work, locals, each tensor and fragment)
+has 2**40 addresses of its own, shared memory the numbers below 2**32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pipelink_rules.audit.decode_ptx import Value
+from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
+
+REGION = 40  # bits of an address inside a region
+MIDDLE = 1 << 39  # where a tensor starts in its region: offsets may be negative
+RELOCATIONS, PORTS, WORK, LOCAL = (number << REGION for number in (1, 2, 3, 4))
+FIRST_PORT = 16  # number of the first port's region
+DATA = FIRST_PORT << REGION
+WORD = 0xFFFFFFFF
+
+
+class InconclusiveError(Exception):
+    """The interpreter cannot say what the code does, and why."""
+
+
+class RestrictionError(Exception):
+    """The code does what no contract allows."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        target: str,
+        expected: str,
+        found: str,
+        helps: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code, self.message, self.target = code, message, target
+        self.expected, self.found, self.helps = expected, found, helps
+
+
+@dataclass(frozen=True)
+class SharedRange:
+    """A ring's stages or a buffer in shared memory."""
+
+    name: str
+    ring: bool
+    start: int
+    stage_bytes: int
+    stages: int
+
+    @property
+    def end(self) -> int:
+        """One byte past the last stage."""
+        return self.start + self.stage_bytes * self.stages
+
+
+@dataclass
+class State:
+    """Registers aside, all that a role can change; copied where its code forks."""
+
+    memory: dict[int, int]  # address // 4 -> word; absent = unknown
+    ranges: tuple[SharedRange, ...]
+    regions: dict[int, str]  # region number -> port
+    trace: ExecutionLog = field(default_factory=ExecutionLog)
+    scratch: frozenset[str] = frozenset()  # ports of scratch memory
+    touched: set[tuple[str, int]] = field(default_factory=set)  # their addresses in this item
+    _data: dict[tuple[str, int], Access] = field(default_factory=dict)
+
+    def load(self, address: Value, size: int) -> Value:
+        """The bytes at an address, where known; an access to data is recorded."""
+        self.touch("read", address)
+        if address is None or size < 4 or address & 3:
+            return None
+        low = self.memory.get(address >> 2)
+        if size == 4 or low is None:
+            return low
+        high = self.memory.get((address >> 2) + 1)
+        return None if high is None else low | high << 32
+
+    def store(self, address: Value, size: int, value: Value) -> None:
+        """Writes; what is not known becomes unknown."""
+        self.touch("write", address)
+        if address is None:
+            raise InconclusiveError("a store to an address that depends on data")
+        if address >> REGION << REGION in (RELOCATIONS, WORK):
+            raise InconclusiveError("a store to the relocations or the work item")
+        for word in range(max(1, size // 4)):
+            key = (address >> 2) + word
+            if value is None or size < 4:
+                self.memory.pop(key, None)
+            else:
+                self.memory[key] = value >> 32 * word & WORD
+
+    def word(self, address: Value) -> Value:
+        """A word of a struct, without recording an access."""
+        return None if address is None else self.memory.get(address >> 2)
+
+    def touch(self, kind: str, address: Value) -> None:
+        """Records an access by a generic address: shared memory, or a port's data."""
+        if address is None or address >= DATA:
+            self.touch_data(kind, address)
+        elif not address >> REGION:
+            self.touch_shared(kind, address)
+
+    def touch_data(self, kind: str, address: Value) -> None:
+        """Records an access to a tensor or fragment; reads of unknown places are not judged."""
+        if address is None:
+            return
+        key = kind, address >> REGION
+        access = self._data.get(key)
+        if access is None:
+            name = self.regions.get(key[1], "memory of no port")
+            access = self._data[key] = Access(kind, name)
+        self.trace.accesses[-1].add(access)
+        if access.target in self.scratch:
+            self.touched.add((access.target, address))
+
+    def touch_shared(self, kind: str, address: Value) -> None:
+        """Records an access to shared memory."""
+        if address is None:
+            raise InconclusiveError(f"a {kind} of shared memory at an address that depends on data")
+        found = self.locate(address)
+        if found is None:
+            self.trace.access(Access(kind, f"shared memory at {address:#x}"))
+            return
+        self.trace.access(Access(kind, found[0].name, found[1]))
+        if kind == "write" and not found[0].ring:
+            self.trace.write(found[0].name, address)
+
+    def locate(self, address: Value) -> tuple[SharedRange, int] | None:
+        """The ring or buffer that holds a shared address, and the stage; -1 for a buffer."""
+        if address is None:
+            return None
+        for item in self.ranges:
+            if item.start <= address < item.end:
+                stage = (address - item.start) // item.stage_bytes
+                return item, stage if item.ring else -1
+        return None
+
+    def emit(self, event: Event) -> None:
+        """Records an event."""
+        self.trace.emit(event)

@@ -1,0 +1,295 @@
+"""What does a call of the runtime, or an instruction others can see, mean to the contract?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelink_rules.audit.decode_ptx import Value
+from pipelink_rules.audit.execution_log import Access, Copied, Event
+from pipelink_rules.audit.machine_state import (
+    REGION,
+    InconclusiveError,
+    RestrictionError,
+    SharedRange,
+    State,
+)
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.item_layout import item_layout, member_bytes
+from pipelink_rules.model.contract import DTYPES, Contract, Port
+
+
+@dataclass(frozen=True)
+class Table:
+    """The mbarriers of one side of a ring, 8 bytes each."""
+
+    ring: SharedRange
+    side: str  # "full" or "empty"
+    start: int  # shared address of the first
+
+
+@dataclass(frozen=True)
+class Names:
+    """What relocations and pointers stand for."""
+
+    contract: Contract
+    rings: Mapping[int, SharedRange]  # address of stage 0 -> ring
+    barriers: Mapping[int, str]  # id -> name
+    tensors: Mapping[int, str]  # region number -> global port
+    tables: tuple[Table, ...] = ()
+    raw: frozenset[str] = frozenset()  # ports of the role that the component serves itself
+    stored: tuple[str, ...] = ()  # what the role's bulk stores read and write
+
+
+Operation = Callable[[State, Names, Sequence[Value]], None]
+
+
+def call(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
+    """Runs a runtime operation; UnauditedError for one that is not known."""
+    operation = _OPERATIONS.get(name)
+    if operation is None:
+        raise InconclusiveError(f"a call of `{name}`")
+    operation(state, names, arguments)
+
+
+def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
+    """The item a cursor stands at, modulo twice the stages."""
+    stage = state.word(cursor)
+    phase = state.word(None if cursor is None else cursor + 4)
+    if stage is None or phase is None:
+        raise InconclusiveError(f"a cursor of `{ring.name}` that depends on data")
+    return stage + phase * ring.stages
+
+
+def mma(state: State, names: Names, descriptors: Sequence[Value]) -> tuple[str, int]:
+    """(ring, stage) that the operands of one wgmma lie in."""
+    found = set()
+    for descriptor in descriptors:
+        address = None if descriptor is None else (descriptor & 0x3FFF) << 4
+        place = state.locate(address)
+        if place is None:
+            raise InconclusiveError("a wgmma operand outside of every ring")
+        found.add((place[0].name, place[1]))
+    if len(found) != 1:
+        raise InconclusiveError("wgmma operands in different items")
+    return found.pop()
+
+
+def _ring(state: State, names: Names, at: Value) -> SharedRange:
+    data = state.word(None if at is None else at + 4)
+    ring = None if data is None else names.rings.get(data)
+    if ring is None:
+        raise InconclusiveError("a ring that is not a relocation of this role")
+    return ring
+
+
+def _simple(verb: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        ring = _runtimes(names, _ring(state, names, arguments[0]))
+        state.emit(Event(verb, ring.name, item_of(state, ring, arguments[1])))
+
+    return operation
+
+
+def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    ring = _runtimes(names, _ring(state, names, arguments[0]))
+    state.emit(Event("expect", ring.name, item_of(state, ring, arguments[1]), known(arguments[2])))
+
+
+def _runtimes(names: Names, ring: SharedRange) -> SharedRange:
+    """PL0935 where the contract says that the component serves the ring itself."""
+    _not_raw(names, ring.name)
+    return ring
+
+
+def _not_raw(names: Names, port: str) -> None:
+    if port in names.raw:
+        raise RestrictionError(
+            "PL0935",
+            f"calls the runtime for `{port}`, which its contract calls raw",
+            port,
+            f"instructions of its own on `{port}`, or no `raw: true`",
+            "an operation of the runtime",
+            ("take `raw: true` out, or serve the port by instructions of its own alone",),
+        )
+
+
+def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    ring, cursor = _ring(state, names, arguments[0]), arguments[1]
+    following = (item_of(state, ring, cursor) + 1) % (2 * ring.stages)
+    assert cursor is not None
+    state.store(cursor, 4, following % ring.stages)
+    state.store(cursor + 4, 4, following // ring.stages)
+
+
+def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    ring, item = _ring(state, names, arguments[0]), item_of(state, *_pair(state, names, arguments))
+    port = names.contract.port(_runtimes(names, ring).name)
+    source = tensor_of(names, arguments[3])
+    bulk = len(arguments) == 5
+    size = known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
+    offset = known(arguments[2])
+    member = ""
+    for tile, start in item_layout(port).offsets:
+        if start <= offset:
+            member = tile
+    if not bulk:
+        state.trace.copies.append(Copied(source, arguments[4], arguments[5]))
+    state.emit(Event("copy", ring.name, item, size, source, member))
+
+
+def _pair(state: State, names: Names, arguments: Sequence[Value]) -> tuple[SharedRange, Value]:
+    return _ring(state, names, arguments[0]), arguments[1]
+
+
+def box_bytes(port: Port) -> int:
+    """Bytes of one copy by the port's tensor map; of its whole tile where it has none."""
+    if port.tile is None:
+        return member_bytes(port.members[0])
+    size = DTYPES[port.members[0].dtype][0]
+    for extent in port.tile.box:
+        size *= evaluate(extent, {})
+    return size
+
+
+def _store_tile(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    _store(state, names, arguments, None)
+
+
+def _store_bulk(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    _store(state, names, arguments, known(arguments[2]))
+
+
+def _store(state: State, names: Names, arguments: Sequence[Value], size: int | None) -> None:
+    tensor, address = tensor_of(names, arguments[0]), arguments[1]
+    place = state.locate(address)
+    if place is None:
+        raise InconclusiveError("a bulk store from shared memory that no port or buffer holds")
+    held, stage = place
+    for port in (held.name, tensor):
+        _not_raw(names, port)
+    end = held.start + held.stage_bytes * (stage + 1 if held.ring else 1)
+    beyond = size if size is not None and address is not None and address + size > end else None
+    state.emit(Event("store", held.name, stage if held.ring else None, beyond, tensor))
+
+
+def _store_await(member: str) -> Operation:
+    """Groups are counted by the thread that committed them: the runtime's lane has its own only."""
+
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        for port in names.stored:
+            _not_raw(names, port)
+        state.emit(Event("await", "store", count=known(arguments[0]), member=member))
+
+    return operation
+
+
+def tensor_of(names: Names, address: Value) -> str:
+    """The global port that a pointer or tensor map belongs to."""
+    name = None if address is None else names.tensors.get(address >> REGION)
+    if name is None:
+        raise InconclusiveError("a copy whose global address is of no port")
+    return name
+
+
+def known(value: Value) -> int:
+    """The value; UnauditedError where it depends on data."""
+    if value is None:
+        raise InconclusiveError("a size or count that depends on data")
+    return value
+
+
+def _barrier(verb: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        number = state.word(arguments[0])
+        name = None if number is None else names.barriers.get(number)
+        if name is None:
+            raise InconclusiveError("a named barrier that is not a relocation of this role")
+        state.emit(Event(verb, name))
+
+    return operation
+
+
+def _tensor_mma(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    """The k-steps of one item are one operation of the contract."""
+    accumulators = _ring(state, names, arguments[0])
+    item = item_of(state, accumulators, arguments[1])
+    ring, stage = mma(state, names, arguments[2:4])
+    event = Event("mma", ring, stage, source=accumulators.name, member=f"item {item}")
+    if not state.trace.events or state.trace.events[-1] != event:
+        state.emit(event)
+
+
+def _commit_mma(side: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        ring = _ring(state, names, arguments[0])
+        item = item_of(state, ring, arguments[1])
+        state.emit(Event("commit", ring.name, item, source="mma", member=side))
+
+    return operation
+
+
+def _tensor_access(kind: str) -> Operation:
+    def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
+        ring = _ring(state, names, arguments[0])
+        stage = item_of(state, ring, arguments[1]) % ring.stages
+        state.trace.access(Access(kind, ring.name, stage))
+
+    return operation
+
+
+def _tensor_await(kind: str) -> Operation:
+    return lambda state, names, arguments: state.emit(Event("await", f"tensor {kind}", count=0))
+
+
+def _fence(target: str) -> Operation:
+    return lambda state, names, arguments: state.emit(Event("fence", target))
+
+
+def _counter(state: State, names: Names, at: Value) -> str:
+    low, high = state.word(at), state.word(None if at is None else at + 4)
+    name = None if low is None or high is None else names.tensors.get((low | high << 32) >> REGION)
+    if name is None:
+        raise InconclusiveError("counters that are no port of this role")
+    return name
+
+
+def _signal(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    name = _counter(state, names, arguments[0])
+    state.emit(Event("signal", name, known(arguments[1])))
+
+
+def _until(state: State, names: Names, arguments: Sequence[Value]) -> None:
+    name = _counter(state, names, arguments[0])
+    state.emit(Event("until", name, known(arguments[1]), known(arguments[2])))
+
+
+_OPERATIONS: dict[str, Operation] = {
+    "pl_ring_acquire": _simple("acquire"),
+    "pl_ring_expect": _expect,
+    "pl_ring_commit": _simple("commit"),
+    "pl_ring_wait": _simple("wait"),
+    "pl_ring_release": _simple("release"),
+    "pl_ring_advance": _advance,
+    "pl_ring_copy_tile": _copy,
+    "pl_ring_copy_bulk": _copy,
+    "pl_store_tile": _store_tile,
+    "pl_store_bulk": _store_bulk,
+    "pl_store_wait": _store_await(""),
+    "pl_store_complete": _store_await("full"),
+    "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
+    "pl_fence_global": lambda state, names, arguments: state.emit(Event("fence", "global")),
+    "pl_tensor_mma": _tensor_mma,
+    "pl_mma_commit_empty": _commit_mma("empty"),
+    "pl_mma_commit_full": _commit_mma("full"),
+    "pl_tensor_load_32": _tensor_access("read"),
+    "pl_tensor_store_32": _tensor_access("write"),
+    "pl_tensor_await_load": _tensor_await("load"),
+    "pl_tensor_await_store": _tensor_await("store"),
+    "pl_tensor_fence_before": _fence("tensor before"),
+    "pl_tensor_fence_after": _fence("tensor after"),
+    "pl_counter_signal": _signal,
+    "pl_counter_until": _until,
+    "pl_barrier_sync": _barrier("sync"),
+    "pl_barrier_arrive": _barrier("arrive"),
+}

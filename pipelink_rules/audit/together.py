@@ -1,0 +1,286 @@
+"""Do the lanes of a raw role together do what its contract says?  Traces of one work item.
+
+Behind a raw port one lane may act for all: each lane does a part of the body, in its order, and
+all parts together are the whole.  Lanes of a warp are ordered by __syncwarp, and by what all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from pipelink_rules.audit.compare import (
+    Difference,
+    access_difference,
+    agrees,
+    difference,
+    first_event,
+)
+from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
+from pipelink_rules.audit.expected_trace import AllowedAccess, ExpectedTile
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.model.contract import Contract
+
+ACTS = ("expect", "commit", "copy", "release")
+WAITS = ("acquire", "wait")
+Lane = tuple[int, int]  # warp, lane
+
+
+@dataclass(frozen=True)
+class LaneGap:
+    """Accesses of a lane between two of its events."""
+
+    low: int  # events of the promise that have happened for sure
+    high: int  # position of the lane's next event
+    marks: int  # __syncwarps before
+    accesses: frozenset[Access]
+
+
+@dataclass
+class LanePart:
+    """What one lane does of the promise."""
+
+    marks: dict[int, int] = field(default_factory=dict)  # position -> __syncwarps before it
+    arrivals: dict[int, int] = field(default_factory=dict)
+    moved: dict[int, int] = field(default_factory=dict)  # position -> bytes
+    gaps: list[LaneGap] = field(default_factory=list)
+    wrong: Difference | None = None
+
+
+@dataclass(frozen=True)
+class LaneMerger:
+    """The promise of one work item, for a role with raw ports."""
+
+    promise: ExpectedTile
+    contract: Contract
+    raw: frozenset[str]
+
+    def judge(
+        self, traces: Mapping[Lane, ExecutionLog], *, whole: bool = True
+    ) -> tuple[Lane, Difference] | None:
+        """The first difference, and whose it is.  whole: the lanes are all of the role."""
+        lead = max(traces, key=lambda lane: len(traces[lane].events))
+        parts = {lane: self._part(trace) for lane, trace in traces.items()}
+        strict = first_event(self.promise, without_marks(traces[lead]))
+        broken = next((lane for lane, part in parts.items() if part.wrong), None)
+        if strict is not None and parts[lead].wrong:
+            return lead, strict
+        if broken is not None:
+            wrong = parts[broken].wrong
+            assert wrong is not None
+            return broken, replace(wrong, message=f"{wrong.message} in lane {broken[1]}")
+        lacking = next(self._lacking(parts), None) if whole else None
+        if lacking is not None:
+            missing = lacking.code == "PL0934"
+            return lead, strict if strict is not None and missing else lacking
+        for lane in parts:
+            for found in (*self._orders(lane, parts), *self._accesses(lane, parts)):
+                return lane, found
+        return None
+
+    # -- one lane ----------------------------------------------------------------------------
+    def _part(self, trace: ExecutionLog) -> LanePart:
+        part, events = LanePart(), self.promise.events
+        shared = {item.name for item in self.contract.buffers} | {
+            port.name for port in self.contract.ports if port.space == "ring"
+        }
+        generic = any(access.target in shared for found in trace.accesses for access in found)
+        stores = any(event.verb == "store" for event in trace.events)
+        at, marks, low = 0, 0, 0
+        pending: list[tuple[int, frozenset[Access]]] = [(0, frozenset(trace.accesses[0]))]
+        for index, event in enumerate(trace.events):
+            after = frozenset(trace.accesses[index + 1])
+            if event.verb == "syncwarp":
+                marks += 1
+                pending.append((marks, after))
+                continue
+            place = at
+            while place < len(events) and not self._like(events[place], event):
+                if not self._skippable(events[place], generic, stores):
+                    break
+                place += 1
+            if place == len(events) or not self._like(events[place], event):
+                place = at - 1
+                if at == 0 or event.verb not in ACTS or not self._like(events[place], event):
+                    part.wrong = self._difference(at, event)
+                    return part
+            part.gaps += [LaneGap(low, place, count, found) for count, found in pending if found]
+            part.marks.setdefault(place, marks)
+            arrived = trace.arrivals.get(index, 1)
+            part.arrivals[place] = part.arrivals.get(place, 0) + arrived
+            part.moved[place] = part.moved.get(place, 0) + (event.count or 0)
+            at = low = place + 1
+            pending = [(marks, after)]
+        part.gaps += [LaneGap(low, len(events), count, found) for count, found in pending if found]
+        for place in range(at, len(events)):
+            if not self._skippable(events[place], generic, stores):
+                part.wrong = self._difference(place, None)
+                break
+        return part
+
+    def _skippable(self, event: Event, generic: bool, stores: bool) -> bool:
+        """Whether another lane may do it."""
+        if event.verb in (*ACTS, *WAITS):
+            return event.target in self.raw
+        if event.verb == "store":
+            return bool({event.target, event.source} & self.raw)
+        if event.verb == "await":
+            return event.target == "store" and not stores
+        return event.verb == "fence" and not generic
+
+    def _like(self, wanted: Event, found: Event) -> bool:
+        if found.verb in (*ACTS, "store") and wanted.verb == found.verb:
+            stages = self._stages(found.target)
+            same = (wanted.target, wanted.source, wanted.member) == (
+                found.target,
+                found.source,
+                found.member,
+            )
+            count = wanted.count == found.count or found.verb in ("copy", "expect")
+            return same and count and (wanted.item or 0) % stages == (found.item or 0) % stages
+        return agrees(wanted, found)
+
+    def _stages(self, name: str) -> int:
+        return self.promise.stages.get(name, 1)
+
+    def _difference(self, place: int, found: Event | None) -> Difference:
+        inside = place < len(self.promise.events)
+        wanted = self.promise.events[place] if inside else None
+        return difference(wanted, found, self.promise.ops[place] if inside else None, place)
+
+    # -- all lanes ---------------------------------------------------------------------------
+    def _lacking(self, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
+        """What nobody does, and what is done more or less often than promised."""
+        for place, event in enumerate(self.promise.events):
+            doing = [part for part in parts.values() if place in part.marks]
+            if not doing:
+                yield self._difference(place, None)
+            elif event.verb in ("copy", "expect"):
+                moved = sum(part.moved[place] for part in doing)
+                if moved != event.count and event.count is not None:
+                    yield self._difference(place, replace(event, count=moved))
+            elif event.verb == "store" and len(doing) > 1:
+                op = self.promise.ops[place]
+                what, found = f"does `{event}` more than once", f"{len(doing)} lanes do"
+                yield Difference("PL0934", what, op, event.target, "one store", found, place)
+            if event.verb in ("expect", "commit", "release") and event.target in self.raw:
+                yield from self._arrivals(place, sum(part.arrivals.get(place, 0) for part in doing))
+
+    def _arrivals(self, place: int, arrived: int) -> Iterator[Difference]:
+        event = self.promise.events[place]
+        promised = evaluate(self.contract.port(event.target).arrivals, {})
+        if arrived not in (0, promised):
+            yield Difference(
+                "PL0933",
+                f"does not arrive {promised} times per item on `{event.target}`",
+                None,
+                event.target,
+                f"arrivals: {promised}",
+                f"{arrived} arrivals by all its threads at `{event}`",
+                place,
+            )
+
+    def _orders(self, lane: Lane, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
+        """A lane that acts on an item has waited for it, or a lane it met after that has."""
+        events, part = self.promise.events, parts[lane]
+        for place in sorted(part.marks):
+            event = events[place]
+            if event.target not in self.raw or event.verb not in (*ACTS, "store"):
+                continue
+            opening = self._opening(place)
+            if opening is None or opening in part.marks:
+                continue
+            if not self._met(lane, opening, parts, part.marks[place]):
+                yield Difference(
+                    "PL0934",
+                    f"does `{event}` in lane {lane[1]}, which has not waited for the item",
+                    self.promise.ops[opening],
+                    event.target,
+                    f"{events[opening]} by this lane, or __syncwarp() after the lane that did",
+                    str(event),
+                    place,
+                )
+
+    def _opening(self, place: int) -> int | None:
+        event, stages = self.promise.events[place], self._stages(self.promise.events[place].target)
+        for before in range(place - 1, -1, -1):
+            other = self.promise.events[before]
+            same = (other.item or 0) % stages == (event.item or 0) % stages
+            if other.verb in WAITS and other.target == event.target and same:
+                return before
+        return None
+
+    def _met(self, lane: Lane, place: int, parts: Mapping[Lane, LanePart], marks: int) -> bool:
+        """Whether a lane of the same warp did the event, and a __syncwarp follows it."""
+        return any(
+            other[0] == lane[0] and place in part.marks and part.marks[place] < marks
+            for other, part in parts.items()
+        )
+
+    def _accesses(self, lane: Lane, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
+        homes = {port.name: port.in_place for port in self.contract.ports if port.in_place}
+        spaces = {port.name: port.space for port in self.contract.ports}
+        for gap in parts[lane].gaps:
+            for access in sorted(gap.accesses, key=str):
+                space = spaces.get(access.target)
+                if space == "registers" and access.kind == "read":
+                    continue
+                clauses = [
+                    clause
+                    for clause in self.promise.clauses
+                    if clause.op.verb == access.kind
+                    and homes.get(clause.op.target, clause.op.target) == access.target
+                ]
+                loose = space in ("registers", "global")
+                if not any(
+                    loose or (c.stage == access.stage and self._between(lane, gap, c, parts))
+                    for c in clauses
+                ):
+                    ops = [clause.op for clause in clauses]
+                    yield access_difference(access, gap.low, self.promise, ops)
+
+    def _between(
+        self, lane: Lane, gap: LaneGap, clause: AllowedAccess, parts: Mapping[Lane, LanePart]
+    ) -> bool:
+        """After its item is held, and before it is given on: ordered, not only earlier."""
+        opened = gap.low >= clause.first or self._met(lane, clause.first - 1, parts, gap.marks)
+        ended = gap.high <= clause.last or self._leads_to(lane, gap, clause.last, parts)
+        return opened and ended and self._leads_to(lane, gap, self._given_on(clause), parts)
+
+    def _given_on(self, clause: AllowedAccess) -> int:
+        """The event that lets others at the bytes; the end of the work item where there is none."""
+        events = self.promise.events
+        for place in range(clause.last, len(events)):
+            event = events[place]
+            if event.target == clause.op.target and event.verb in ("release", "commit", "store"):
+                return place
+        return len(events)
+
+    def _leads_to(
+        self, lane: Lane, gap: LaneGap, place: int, parts: Mapping[Lane, LanePart]
+    ) -> bool:
+        """Whether the accesses happen before the event, or before one arrival of it."""
+        events = self.promise.events
+        if place >= len(events) or place in parts[lane].marks:
+            return gap.high <= place or place >= len(events)
+        between = range(gap.high, place)
+        if any(events[number].verb == "sync" for number in between):
+            return True
+        together = any(events[number].target == "mma" for number in between)
+        return any(
+            other[0] == lane[0]
+            and place in part.marks
+            and (together or part.marks[place] > gap.marks)
+            for other, part in parts.items()
+        )
+
+
+def without_marks(trace: ExecutionLog) -> ExecutionLog:
+    """The trace as if nobody had met: accesses on both sides of a __syncwarp are together."""
+    plain = ExecutionLog()
+    plain.accesses[0] |= trace.accesses[0]
+    for event, after in zip(trace.events, trace.accesses[1:], strict=True):
+        if event.verb != "syncwarp":
+            plain.emit(event)
+        plain.accesses[-1] |= after
+    return plain

@@ -1,0 +1,160 @@
+"""Does a group of work items wait only for what comes, and in the order that its data need?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from pipelink_rules.check.counters.model import (
+    ALL,
+    READ,
+    SIGNAL,
+    SYNC,
+    UNTIL,
+    WRITE,
+    Group,
+    GroupOp,
+    Order,
+    end_of,
+    has_proxy_fence,
+)
+
+Place = tuple[int, int]  # line, step
+
+
+class Problem(NamedTuple):
+    """One defect.
+
+    kind        code    first, second                    numbers
+    never       PL0403  the until, -                     wanted, made by all items
+    later       PL0401  the until, -                     wanted, made by the items before it
+    unordered   PL0507  an access, another one           items of both
+    unfenced    PL0502  generic, asynchronous access     items of both
+    incomplete  PL0505  bulk store, the access after it  items of both
+    unwritten   PL0508  the read, -                      item
+    """
+
+    kind: str
+    first: GroupOp
+    second: GroupOp | None
+    numbers: tuple[int, ...]
+
+
+def analyze(group: Group, cleared: Collection[str] = ()) -> Iterator[Problem]:
+    """Every problem once per pair of clauses.  `cleared`: memories that are zero at launch."""
+    told: set[tuple[object, ...]] = set()
+    for problem in (*_waits(group), *_accesses(group, cleared)):
+        key = (problem.kind, problem.first.origin, problem.second and problem.second.origin)
+        if key not in told:
+            told.add(key)
+            yield problem
+
+
+def _waits(group: Group) -> Iterator[Problem]:
+    """An item may only wait for signals of items with lower numbers.
+
+    Then every wait ends: all roles take the items in order, and so all items below the lowest one
+    that still waits are done, whichever CTAs they run on.
+    """
+    signals: dict[str, dict[int, int]] = {}
+    for line in group:
+        for step in line.steps:
+            if step.kind == SIGNAL:
+                made = signals.setdefault(step.target, {})
+                made[line.item] = made.get(line.item, 0) + line.warps
+    for line in group:
+        for step in line.steps:
+            if step.kind != UNTIL:
+                continue
+            made = signals.get(step.target, {})
+            before = sum(count for item, count in made.items() if item < line.item)
+            if step.amount > sum(made.values()):
+                yield Problem("never", step, None, (step.amount, sum(made.values()), line.item))
+            elif step.amount > before:
+                yield Problem("later", step, None, (step.amount, before, line.item))
+
+
+def _accesses(group: Group, cleared: Collection[str]) -> Iterator[Problem]:
+    order = Order(group)
+    places = [
+        (number, position)
+        for number, line in enumerate(group)
+        for position, step in enumerate(line.steps)
+        if step.kind in (READ, WRITE)
+    ]
+    for one in places:
+        for other in places:
+            if one < other and _conflict(group, one, other):
+                yield from _pair(order, one, other)
+    for place in places:
+        step = _step(group, place)
+        if step.kind == READ and step.target not in cleared:
+            yield from _unwritten(order, place, places)
+
+
+def _step(group: Group, place: Place) -> GroupOp:
+    return group[place[0]].steps[place[1]]
+
+
+def _same(a: GroupOp, b: GroupOp) -> bool:
+    return a.target == b.target and (a.piece == b.piece or ALL in (a.piece, b.piece))
+
+
+def _conflict(group: Group, one: Place, other: Place) -> bool:
+    a, b = _step(group, one), _step(group, other)
+    return _same(a, b) and WRITE in (a.kind, b.kind)
+
+
+def _pair(order: Order, one: Place, other: Place) -> Iterator[Problem]:
+    group = order.group
+    if one[0] == other[0]:
+        line = group[one[0]]
+        between = line.steps[one[1] : other[1]]
+        if line.together and line.warps > 1 and not any(step.kind == SYNC for step in between):
+            yield Problem("unordered", _step(group, one), _step(group, other), (line.item,) * 2)
+        return
+    first, second = one, other
+    kind = _order(order, one, other)
+    if kind == "unordered":
+        back = _order(order, other, one)
+        if back != "unordered":
+            first, second, kind = other, one, back
+    if kind:
+        items = (group[first[0]].item, group[second[0]].item)
+        yield Problem(kind, _step(group, first), _step(group, second), items)
+
+
+def _order(order: Order, first: Place, second: Place) -> str:
+    """What is missing for an access to be over before another one begins; "" where nothing is."""
+    group = order.group
+    if not order.before(first, second):
+        return "unordered"
+    end = end_of(group[first[0]], first[1])
+    if end is None or not order.before((first[0], end), second):
+        return "incomplete"
+    a, b = _step(group, first), _step(group, second)
+    if b.asynchronous and not a.asynchronous and not has_proxy_fence(group, first, second):
+        return "unfenced"
+    return ""
+
+
+def _unwritten(order: Order, read: Place, places: list[Place]) -> Iterator[Problem]:
+    """Every piece that is read and that anybody writes is written before."""
+    group = order.group
+    step = _step(group, read)
+    writes = [place for place in places if _step(group, place).kind == WRITE]
+    writes = [place for place in writes if _same(_step(group, place), step)]
+    others = [place for place in writes if place[0] != read[0]]
+    if any(not order.before(one, read) and not order.before(read, one) for one in others):
+        return  # told as a race
+    wanted = {_step(group, place).piece for place in writes}
+    if step.piece != ALL:
+        wanted = {step.piece}
+    given = {
+        _step(group, place).piece
+        for place in writes
+        if (place[0] == read[0] and place[1] < read[1])
+        or (place[0] != read[0] and order.before(place, read))
+    }
+    if not wanted or not (wanted <= given or ALL in given):
+        yield Problem("unwritten", step, None, (group[read[0]].item,))

@@ -1,0 +1,270 @@
+"""The rules about counters and scratch memory between CTAs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from pipelink_rules.check.counters.analyze import analyze
+from pipelink_rules.check.counters.counter_groups import (
+    TileNumbering,
+    Undecidable,
+    counter_group,
+    defining_port,
+    tile_numberings,
+    users,
+)
+from pipelink_rules.check.counters.messages import not_judged, to_diagnostic
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
+from pipelink_rules.check.registry import Check
+from pipelink_rules.check.wording import labels
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.contract import Contract, Operation, Port, Role, WorkField
+from pipelink_rules.model.source_span import Expr
+
+WIDE = ("gpu", "sys")  # scopes that reach every CTA of the grid
+STEPS = (0, 1, 2, 3, 5, 8, 63, 64, 65, 4096, 2**17)  # multiples that symbols are tried at
+
+
+def scopes(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0507: items run on any CTA of the grid, so both ends have to reach all of them."""
+    for instance in resolved.program.instances:
+        for port in instance.variant.contract.ports:
+            if port.space != "counter" or port.scope in WIDE:
+                continue
+            end = (instance.name, port.name)
+            verb = "signals" if port.direction == "out" else "waits"
+            others = [
+                (resolved.port(other).where("scope"), f"`{qualified_name(other)}`: the other end")
+                for item in resolved.program.connections
+                for other in (item.producer, item.consumer)
+                if end in (item.producer, item.consumer) and other != end
+            ]
+            yield Diagnostic(
+                "PL0507",
+                f"`{qualified_name(end)}` {verb} at scope {port.scope}, "
+                "which other CTAs do not see",
+                labels((port.where("scope"), f"{verb} at this scope"), *others),
+                expected="scope gpu: the least that two CTAs of one grid have in common",
+                found=f"scope {port.scope}",
+                at_run_time="the counter is seen, the data before it are not: wrong results, "
+                "at times",
+                helps=("set `scope: gpu` at both ends",),
+                subject=qualified_name(end),
+            )
+
+
+def arrivals(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0201: every warp of the role that signals arrives once."""
+    for instance, role, op, port in users(resolved):
+        warps, counted = evaluate(role.warps, {}), evaluate(port.arrivals, {})
+        if op.verb == "signal" and warps != counted:
+            yield Diagnostic(
+                "PL0201",
+                f"a signal of `{instance}.{port.name}` counts {counted}, "
+                f"and `{instance}.{role.name}` arrives {warps} times",
+                labels(
+                    (port.where("arrivals"), f"{counted} a signal"),
+                    (role.where("warps"), f"{warps} warps, each arrives once"),
+                ),
+                expected=f"arrivals: {warps}",
+                found=f"arrivals: {counted}",
+                at_run_time="who waits goes on too early, or never",
+                helps=(f"set `arrivals` of `{port.name}` to the warps of `{role.name}`",),
+                subject=f"{instance}.{port.name}",
+            )
+
+
+def resident(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1003: who waits for other CTAs needs all of them on the device at once."""
+    for instance in resolved.program.instances:
+        contract = instance.variant.contract
+        waits = [
+            op for name, _, op, _ in users(resolved) if name == instance.name and op.verb == "until"
+        ]
+        if waits and contract.coresident != "grid":
+            port = contract.port(waits[0].target)
+            yield Diagnostic(
+                "PL1003",
+                f"`{instance.name}` waits for other CTAs and does not ask that they are resident",
+                labels((waits[0].span, "waits for other CTAs"), (port.span, "counts theirs")),
+                expected="coresident: grid",
+                found="no such clause",
+                at_run_time="CTAs that wait keep those that they wait for from being started: "
+                "the kernel hangs on a smaller or a busy GPU",
+                helps=(f"add `coresident: grid` to the contract of `{contract.component}`",),
+                subject=instance.name,
+            )
+
+
+def indices(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1005: one field indexes a counter; the schedule numbers and bounds it."""
+    first: dict[str, tuple[str, Operation]] = {}
+    numbered = tile_numberings(resolved)
+    if math.prod(resolved.program.cluster) > 1:
+        yield from _on_clusters(resolved)
+        return
+    for instance, role, op, port in users(resolved):
+        target, field = defining_port(resolved, (instance, port.name)), op.index[0]
+        other = first.setdefault(target, (field.text, op))
+        if other[0] != field.text:
+            yield _two_fields(target, other, field, op)
+        elif field.text not in numbered:
+            yield _not_numbered(resolved, f"{instance}.{role.name}", op, field)
+        elif port.space == "counter" and port.direction == "out":
+            problem = _beyond(resolved, instance, port, field.text)
+            if problem:
+                yield _out_of_range(resolved, instance, role, op, port, problem)
+
+
+def _on_clusters(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """Items of clusters are shared by CTAs: how often they signal is another question."""
+    size = math.prod(resolved.program.cluster)
+    for instance, role, op, _ in users(resolved):
+        yield Diagnostic(
+            "PL1005",
+            f"`{instance}.{role.name}` uses counters or scratch memory in clusters of {size} CTAs",
+            labels((op.span, "for instance here"), (resolved.program.spec.where("cluster"), "")),
+            expected="one CTA a work item",
+            found=f"{size}",
+            helps=("leave `cluster=` out",),
+            subject=instance,
+        )
+        return
+
+
+def _two_fields(
+    target: str, other: tuple[str, Operation], field: Expr, op: Operation
+) -> Diagnostic:
+    return Diagnostic(
+        "PL1005",
+        f"`{target}` is indexed by `{other[0]}` and by `{field}`",
+        labels((op.span, "this one"), (other[1].span, "and that one")),
+        expected=f"one field for all uses of `{target}`",
+        found=f"{other[0]} and {field}",
+        helps=("index both ends by the same field of the work item",),
+        subject=target,
+    )
+
+
+def _schedule_field(resolved: ProgramIndex, name: str) -> WorkField | None:
+    work = resolved.contracts[resolved.program.schedule[0]].work
+    return next((field for field in work.fields if field.name == name), None) if work else None
+
+
+def _not_numbered(resolved: ProgramIndex, owner: str, op: Operation, field: Expr) -> Diagnostic:
+    scheduler = resolved.program.schedule[0]
+    source = _schedule_field(resolved, field.text)
+    return Diagnostic(
+        "PL1005",
+        f"`{scheduler}` does not say how many items have one `{field}`",
+        labels(
+            (op.span, f"`{owner}` counts by it"),
+            (source.span if source else None, f"given by `{scheduler}`"),
+        ),
+        expected=f"a field of `{scheduler}` with `ordinal_of: {field}` and `times:`",
+        found="no such field",
+        helps=(
+            f"let `{scheduler}` number the items of one {field}: "
+            f"`part: {{ordinal_of: {field}, times: ...}}`",
+        ),
+        subject=f"{owner}: {field}",
+    )
+
+
+def _beyond(resolved: ProgramIndex, instance: str, port: Port, field: str) -> str:
+    """Why the index need not lie below `count`, or ""."""
+    source = _schedule_field(resolved, field)
+    if source is None or source.maximum is None:
+        return f"`{field}` has no maximum"
+    contract = resolved.contracts[instance]
+    scheduler = resolved.contracts[resolved.program.schedule[0]]
+    count = port.count or Expr("0")
+    for env in _sizes((contract, scheduler), names(source.maximum) | names(count)):
+        most, size = evaluate(source.maximum, env), evaluate(count, env)
+        if most >= size:
+            case = ", ".join(f"{name}={value}" for name, value in sorted(env.items()))
+            return f"{field} is up to {most}, of {size}" + (f" with {case}" if case else "")
+    return ""
+
+
+def _sizes(contracts: tuple[Contract, ...], wanted: frozenset[str]) -> Iterator[dict[str, int]]:
+    symbols = {symbol.name: symbol for contract in contracts for symbol in contract.symbols}
+    for number in range(len(STEPS) ** min(len(wanted), 2)):
+        env = {}
+        for place, name in enumerate(sorted(wanted)):
+            step = STEPS[number // len(STEPS) ** (place % 2) % len(STEPS)]
+            symbol = symbols[name]
+            low = -(-symbol.minimum // symbol.multiple_of) * symbol.multiple_of
+            env[name] = min(low + step * symbol.multiple_of, symbol.maximum)
+        yield env
+
+
+def _out_of_range(
+    resolved: ProgramIndex, instance: str, role: Role, op: Operation, port: Port, problem: str
+) -> Diagnostic:
+    field = op.index[0].text
+    source = _schedule_field(resolved, field)
+    limit = source.maximum if source else None
+    return Diagnostic(
+        "PL1005",
+        f"`{instance}.{role.name}` may signal a counter that `{instance}.{port.name}` has not",
+        labels(
+            (port.where("count"), "counters"),
+            (limit.span if limit else source.span if source else None, problem),
+            (op.span, "signals"),
+        ),
+        expected=f"a {field} below {port.count}",
+        found=problem,
+        at_run_time="memory behind the counters is changed",
+        helps=(f"declare `max` of `{field}` in the schedule, or a larger `count`",),
+        subject=f"{instance}.{port.name}",
+    )
+
+
+def order(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """What the groups of work items get wrong at their counters and scratch memory."""
+    numbered = tile_numberings(resolved)
+    used = dict.fromkeys(op.index[0].text for _, _, op, _ in users(resolved))
+    cleared = {
+        f"{instance.name}.{port.name}"
+        for instance in resolved.program.instances
+        for port in instance.variant.contract.ports
+        if port.init == "zero"
+    }
+    fields: dict[str, set[str]] = {}
+    for instance, _, op, port in users(resolved):
+        fields.setdefault(defining_port(resolved, (instance, port.name)), set()).add(
+            op.index[0].text
+        )
+    if math.prod(resolved.program.cluster) > 1:
+        return  # told already
+    mixed = any(len(names_) > 1 for names_ in fields.values())
+    if mixed or next(arrivals(resolved), None) is not None:
+        return  # what a wait is for is not known
+    for field in used:
+        if field in numbered:
+            yield from _of_group(resolved, numbered[field], cleared)
+
+
+def _of_group(
+    resolved: ProgramIndex, numbered: TileNumbering, cleared: set[str]
+) -> Iterator[Diagnostic]:
+    try:
+        group = counter_group(resolved, numbered)
+    except Undecidable as problem:
+        name = problem.op.source if problem.op.verb in ("copy", "store") else problem.op.target
+        yield not_judged(problem, defining_port(resolved, (problem.instance, name)))
+        return
+    for found in analyze(group, cleared):
+        yield to_diagnostic(resolved, numbered, found)
+
+
+RULES = (
+    Check(("PL0507",), scopes),
+    Check(("PL0201",), arrivals),
+    Check(("PL1003",), resident),
+    Check(("PL1005",), indices),
+    Check(("PL0401", "PL0403", "PL0502", "PL0505", "PL0507", "PL0508", "PL1005"), order),
+)

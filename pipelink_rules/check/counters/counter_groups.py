@@ -1,0 +1,170 @@
+"""Which groups of work items does a program have?  Program -> what every item does, by ordinal.
+
+The schedule promises that the items with one value of a field F are numbered by another field
+(`ordinal_of: F`).  So what an item of the group does follows from its ordinal, if nothing else
+decides how often it signals, waits or uses scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipelink_rules.check.counters.model import (
+    ALL,
+    COMPLETE,
+    FENCE,
+    READ,
+    SIGNAL,
+    SYNC,
+    UNTIL,
+    WRITE,
+    Group,
+    GroupOp,
+    OpSequence,
+)
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.contract.validate_numbers import MOST_TIMES
+from pipelink_rules.model.contract import Operation, Port, Repeat, Role, WorkField
+from pipelink_rules.model.operation import operations
+from pipelink_rules.model.program import COUNTER, SCRATCH
+from pipelink_rules.model.source_span import Expr
+
+
+class Undecidable(Exception):
+    """How often an item does something does not follow from its ordinal."""
+
+    def __init__(self, instance: str, role: Role, op: Operation, reason: str, clause: Expr | None):
+        super().__init__(reason)
+        self.instance, self.role, self.op = instance, role, op
+        self.reason, self.clause = reason, clause
+
+
+class TileNumbering(NamedTuple):
+    """A promise of the schedule: `field` numbers the items of one value of `group`."""
+
+    group: str
+    field: WorkField
+    times: int
+
+
+def tile_numberings(resolved: ProgramIndex) -> dict[str, TileNumbering]:
+    """Group field -> the field that numbers its items; the first where there are several."""
+    work = resolved.contracts[resolved.program.schedule[0]].work
+    found: dict[str, TileNumbering] = {}
+    for field in work.fields if work else ():
+        if field.ordinal_of and field.times is not None:
+            number = TileNumbering(field.ordinal_of, field, evaluate(field.times, {}))
+            if 1 <= number.times <= MOST_TIMES:
+                found.setdefault(field.ordinal_of, number)
+    return found
+
+
+def defining_port(resolved: ProgramIndex, end: tuple[str, str]) -> str:
+    """The counters or scratch memory behind a port: `store.done`, the end that gives them."""
+    for connection in resolved.program.connections:
+        if connection.transfer in (COUNTER, SCRATCH) and end in (
+            connection.consumer,
+            connection.producer,
+        ):
+            return ".".join(connection.producer)
+    return ".".join(end)
+
+
+def port_of(resolved: ProgramIndex, instance: str, op: Operation) -> Port | None:
+    """The counter or scratch port that an operation uses."""
+    name = op.source if op.verb in ("copy", "store") else op.target
+    port = {item.name: item for item in resolved.contracts[instance].ports}.get(name)
+    if port is None or not op.index:
+        return None
+    return port if port.space == "counter" or port.scratch else None
+
+
+def users(resolved: ProgramIndex) -> Iterator[tuple[str, Role, Operation, Port]]:
+    """Every operation on counters or scratch memory."""
+    for instance in resolved.program.instances:
+        for role in instance.variant.contract.roles:
+            for op in operations(role.body):
+                port = port_of(resolved, instance.name, op)
+                if port is not None:
+                    yield instance.name, role, op, port
+
+
+def counter_group(resolved: ProgramIndex, numbered: TileNumbering) -> Group:
+    """What the items of one value of a field do; NotJudged where that is not known."""
+    lines = []
+    for ordinal in range(numbered.times):
+        for instance in resolved.program.instances:
+            for role in instance.variant.contract.roles:
+                if any(port_of(resolved, instance.name, op) for op in operations(role.body)):
+                    reader = _Reader(resolved, instance.name, role, numbered, ordinal)
+                    lines.append(reader.line())
+    return tuple(lines)
+
+
+class _Reader:
+    """The steps of one role for one ordinal."""
+
+    def __init__(
+        self,
+        resolved: ProgramIndex,
+        instance: str,
+        role: Role,
+        numbered: TileNumbering,
+        ordinal: int,
+    ):
+        self.resolved, self.instance, self.role, self.numbered = resolved, instance, role, numbered
+        self.known = {numbered.field.name: ordinal}
+        self.ordinal = ordinal
+
+    def line(self) -> OpSequence:
+        warps = evaluate(self.role.warps, {})
+        together = self.role.split != "warp"
+        return OpSequence(self.ordinal, warps, tuple(self._steps(self.role.body)), together)
+
+    def _steps(self, body: tuple[Operation | Repeat, ...]) -> Iterator[GroupOp]:
+        for item in body:
+            if not isinstance(item, Repeat):
+                yield from self._step(item)
+                continue
+            used = [op for op in operations(item.body) if port_of(self.resolved, self.instance, op)]
+            if not used:
+                continue  # awaits and fences in such a loop order nothing for sure
+            for _ in range(self._value(item.count, used[0])):
+                yield from self._steps(item.body)
+
+    def _step(self, op: Operation) -> Iterator[GroupOp]:
+        origin = self.resolved.blueprint.origin(self.instance, self.role.name, op)
+        if op.verb == "fence" and op.target == "global":
+            yield GroupOp(FENCE, origin=origin)
+        elif op.verb == "await" and op.target == "store" and op.full:
+            yield GroupOp(COMPLETE, amount=op.count, origin=origin)
+        elif op.verb == "sync":
+            yield GroupOp(SYNC, origin=origin)
+        port = port_of(self.resolved, self.instance, op)
+        if port is None:
+            return
+        target = defining_port(self.resolved, (self.instance, port.name))
+        if op.index[0].text != self.numbered.group:
+            return  # of another group: it orders nothing here
+        if op.verb == "signal":
+            yield GroupOp(SIGNAL, target, origin=origin)
+        elif op.verb == "until":
+            signals = self._value(op.threshold or Expr("0"), op)
+            yield GroupOp(UNTIL, target, signals * self._arrivals(target), origin=origin)
+        else:
+            kind = READ if op.verb in ("read", "copy") else WRITE
+            piece = self._value(op.index[1], op) if len(op.index) > 1 else ALL
+            yield GroupOp(kind, target, 0, piece, op.verb in ("copy", "store"), origin)
+
+    def _arrivals(self, target: str) -> int:
+        instance, _, name = target.partition(".")
+        return evaluate(self.resolved.contracts[instance].port(name).arrivals, {})
+
+    def _value(self, expr: Expr, op: Operation) -> int:
+        unknown = sorted(names(expr) - set(self.known))
+        if unknown:
+            reason = f"`{unknown[0]}` is not numbered by the schedule"
+            raise Undecidable(self.instance, self.role, op, reason, expr)
+        return evaluate(expr, self.known)

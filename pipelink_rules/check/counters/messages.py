@@ -1,0 +1,213 @@
+"""How is a problem of counters or scratch memory told?  Problem -> Diagnostic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pipelink_rules.check.counters.analyze import Problem
+from pipelink_rules.check.counters.counter_groups import TileNumbering, Undecidable
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.protocol.model import Origin
+from pipelink_rules.check.wording import count, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+
+
+def to_diagnostic(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    """The finding of a problem in a group of items."""
+    return _TELL[problem.kind](resolved, numbered, problem)
+
+
+def _place(numbered: TileNumbering, item: int) -> str:
+    return f"{numbered.field.name}={item}"
+
+
+def _user(origin: Origin) -> str:
+    return f"`{origin.text}` of `{origin.owner}`"
+
+
+def _signals(resolved: ProgramIndex, problem: Problem) -> tuple[int, int, str]:
+    """Signals wanted and made, and the port that makes them."""
+    target = problem.first.target
+    instance, _, name = target.partition(".")
+    arrivals = max(resolved.contracts[instance].port(name).arrivals.literal or 1, 1)
+    wanted, made, _ = problem.numbers
+    return -(-wanted // arrivals), made // arrivals, target
+
+
+def _never(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    wanted, made, target = _signals(resolved, problem)
+    origin = problem.first.origin
+    return _finding(
+        "PL0403",
+        f"`{origin.owner}` waits for {count(wanted, 'signal')} at `{target}`, "
+        f"where all items of a {numbered.group} make {made}",
+        numbered,
+        problem,
+        says=(f"with {_place(numbered, problem.numbers[2])}: {wanted}", ""),
+        expected=f"at most {count(made, 'signal')} to wait for",
+        found=str(wanted),
+        run="the wait never ends: the kernel hangs",
+        helps=(f"wait for {made}, or let more items signal",),
+        subject=f"{origin.owner}: {target}",
+    )
+
+
+def _later(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    wanted, made, target = _signals(resolved, problem)
+    origin, item = problem.first.origin, problem.numbers[2]
+    return _finding(
+        "PL0401",
+        f"`{origin.owner}` waits at `{target}` for work items that come after its own",
+        numbered,
+        problem,
+        says=(f"with {_place(numbered, item)}: {wanted}, of which {made} come before", ""),
+        expected=f"at most {count(made, 'signal')}: those of items with a lower {_name(numbered)}",
+        found=str(wanted),
+        run="a CTA takes its items in order: it waits for what it would do itself later",
+        helps=("wait for items of lower numbers only", "or let the schedule deal this item later"),
+        subject=f"{origin.owner}: {target}",
+    )
+
+
+def _name(numbered: TileNumbering) -> str:
+    return f"`{numbered.field.name}`"
+
+
+def _unordered(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    assert problem.second is not None
+    first, second = problem.first.origin, problem.second.origin
+    a, b = problem.numbers
+    here = "of one item" if a == b else f"of the items {_place(numbered, a)} and {b}"
+    return _finding(
+        "PL0507",
+        f"two accesses of scratch memory `{problem.first.target}` are in no order",
+        numbered,
+        problem,
+        says=(f"with {_place(numbered, a)}", f"with {_place(numbered, b)}"),
+        expected=f"{_user(first)} before {_user(second)}, by a signal after the one and an until "
+        "before the other",
+        found=f"no order {here}",
+        run="other CTAs have written their part or not: wrong results, at times",
+        helps=(
+            "signal after the access, and wait for that signal before the other one",
+            "or give items pieces of their own: `write S[FIELD, PIECE]`",
+        ),
+        subject=problem.first.target,
+    )
+
+
+def _unfenced(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    assert problem.second is not None
+    first, second = problem.first.origin, problem.second.origin
+    return _finding(
+        "PL0502",
+        f"no proxy fence lies between {_user(first)} and {_user(second)}",
+        numbered,
+        problem,
+        says=("a generic access", "by the asynchronous proxy"),
+        expected="`fence global` between the access and the signal, or between until and copy",
+        found="none",
+        run="the copy may move what was there before",
+        helps=(f"add `fence global` before `{second.text}`, after its until",),
+        subject=problem.first.target,
+    )
+
+
+def _incomplete(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    assert problem.second is not None
+    first, second = problem.first.origin, problem.second.origin
+    return _finding(
+        "PL0505",
+        f"{_user(first)} may not be complete when its item signals",
+        numbered,
+        problem,
+        says=("a bulk copy", "by another item, which waited for the signal"),
+        expected="`await store 0 full` between the store and the signal",
+        found="no such await",
+        run=f"{_user(second)} meets old data, at times",
+        helps=("add `await store 0 full` before the signal: reading its source is not enough",),
+        subject=problem.first.target,
+    )
+
+
+def _unwritten(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+    origin = problem.first.origin
+    instance, _, name = problem.first.target.partition(".")
+    port = resolved.contracts[instance].port(name)
+    return Diagnostic(
+        "PL0508",
+        f"`{origin.owner}` reads scratch memory `{problem.first.target}` that nobody has written",
+        labels(
+            (origin.span, f"with {_place(numbered, problem.numbers[0])}"),
+            (port.where("init"), "nobody clears it"),
+            (numbered.field.span, f"{count(numbered.times, 'item')} of each {numbered.group}"),
+        ),
+        expected="a write of every piece before it, or `init: zero`",
+        found=f"init: {port.init}",
+        at_run_time="what an earlier launch left there is taken for data",
+        helps=(
+            "leave the read out where nothing was written: `repeat:` with a count of 0",
+            "or set `init: zero`: the launcher then clears it before every launch",
+        ),
+        subject=problem.first.target,
+    )
+
+
+def _finding(
+    code: str,
+    message: str,
+    numbered: TileNumbering,
+    problem: Problem,
+    *,
+    says: tuple[str, str],
+    expected: str,
+    found: str,
+    run: str,
+    helps: tuple[str, ...],
+    subject: str,
+) -> Diagnostic:
+    second = problem.second.origin.span if problem.second else None
+    return Diagnostic(
+        code,
+        message,
+        labels(
+            (problem.first.origin.span, says[0]),
+            (second, says[1]),
+            (numbered.field.span, f"{count(numbered.times, 'item')} of each {numbered.group}"),
+        ),
+        expected=expected,
+        found=found,
+        at_run_time=run,
+        helps=helps,
+        subject=subject,
+    )
+
+
+def not_judged(problem: Undecidable, target: str) -> Diagnostic:
+    """PL1005 where what an item does at a counter does not follow from the schedule."""
+    op, owner = problem.op, f"{problem.instance}.{problem.role.name}"
+    clause = problem.clause
+    return Diagnostic(
+        "PL1005",
+        f"how often `{owner}` does `{op.verb} {op.target}{op.piece}` does not follow from the "
+        "schedule",
+        labels(
+            (clause.span if clause else None, problem.reason),
+            (op.span, "this operation"),
+        ),
+        expected="a count over parameters and the field that numbers the items",
+        found=clause.text if clause else problem.reason,
+        helps=("move it out of the loop, or let the schedule number the items",),
+        subject=f"{owner}: {target}",
+    )
+
+
+_Tell = Callable[[ProgramIndex, TileNumbering, Problem], Diagnostic]
+_TELL: dict[str, _Tell] = {
+    "never": _never,
+    "later": _later,
+    "unordered": _unordered,
+    "unfenced": _unfenced,
+    "incomplete": _incomplete,
+    "unwritten": _unwritten,
+}

@@ -1,0 +1,72 @@
+"""Do components that work on one number promise the same about it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.registry import Check
+from pipelink_rules.check.wording import labels
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.program import Instance
+
+
+def check_numerical_contracts(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1102: both ends of registers and tensor memory accumulate alike and treat NaN alike."""
+    for connection in resolved.program.connections:
+        if resolved.port(connection.producer).space not in ("registers", "tensor_memory"):
+            continue
+        source = resolved.contracts[connection.producer[0]].numeric
+        sink = resolved.contracts[connection.consumer[0]].numeric
+        for clause in ("accumulate", "nan"):
+            given, taken = getattr(source, clause), getattr(sink, clause)
+            if not (source.span and sink.span and given and taken) or given == taken:
+                continue
+            yield Diagnostic(
+                "PL1102",
+                f"`{connection.name}` joins `{clause}: {given}` and `{clause}: {taken}`",
+                labels(
+                    (sink.span, f"{clause}: {taken}"),
+                    (source.span, f"{clause}: {given}"),
+                    (connection.span, ""),
+                ),
+                expected=given,
+                found=taken,
+                at_run_time="the result keeps what both promise, and no more",
+                helps=("join components that promise the same",),
+                subject=connection.name,
+            )
+            break
+
+
+def check_flags(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1208: every object of one link is compiled with the same flags that change numbers."""
+    instances = resolved.program.instances
+    for flag, default in FLAG_DEFAULTS.items():
+        on: dict[bool, list[Instance]] = {True: [], False: []}
+        for instance in instances:
+            chosen = dict(item.split("=", 1) for item in instance.variant.flags if "=" in item)
+            value = chosen.get(flag)
+            on[default if value is None else value == "true"].append(instance)
+        if not on[True] or not on[False]:
+            continue
+        fewer, more = sorted((on[True], on[False]), key=len)
+        value, other = ("true", "false") if fewer is on[True] else ("false", "true")
+        names = ", ".join(f"`{item.name}`" for item in fewer)
+        yield Diagnostic(
+            "PL1208",
+            f"{names} compiled with {flag}={value}, the other components with {flag}={other}",
+            labels(
+                *((item.span, f"{item.label}: {flag}={value}") for item in fewer),
+                (more[0].span, f"{more[0].label}: {flag}={other}"),
+            ),
+            expected=f"one value of {flag} in the whole megakernel",
+            found=f"{flag}={value} in {len(fewer)} of {len(instances)} components",
+            at_run_time="the linker refuses the mix, or decides by the order of its inputs",
+            helps=(f"give all components the same `{flag}` in `copts`",),
+            subject=flag,
+        )
+
+
+RULES = (Check(("PL1102",), check_numerical_contracts), Check(("PL1208",), check_flags))

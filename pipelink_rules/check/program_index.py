@@ -1,0 +1,58 @@
+"""Who is behind a name of the program?  Program -> ports, roles and connections by name."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.model.contract import Contract, Port, Role
+from pipelink_rules.model.program import Channel, Connection, Program, ProgramRole
+from pipelink_rules.model.target import Target
+
+End = tuple[str, str]  # instance, port
+
+
+class ProgramIndex:
+    """A program and its target, with look-ups; what every rule is given."""
+
+    def __init__(self, program: Program, target: Target):
+        self.program, self.target = program, target
+        self.contracts: dict[str, Contract] = {
+            item.name: item.variant.contract for item in program.instances
+        }
+
+    @cached_property
+    def blueprint(self) -> ProtocolIndex:
+        """The program made ready for its protocol."""
+        return ProtocolIndex(self.program)
+
+    @cached_property
+    def _homes(self) -> dict[tuple[str, str], ProgramRole]:
+        return {member: role for role in self.program.roles for member in role.members}
+
+    def port(self, end: End) -> Port:
+        """The port at an end of a connection."""
+        return self.contracts[end[0]].port(end[1])
+
+    def role_of(self, end: End) -> Role:
+        """The role that a port belongs to."""
+        return self.contracts[end[0]].role(self.port(end).role)
+
+    def home(self, instance: str, role: str) -> ProgramRole:
+        """The warps that run a role."""
+        return self._homes[instance, role]
+
+    def connections_of(self, channel: Channel) -> tuple[Connection, ...]:
+        """The connections that a channel carries, in order of its consumers."""
+        by_consumer = {item.consumer: item for item in self.program.connections}
+        return tuple(by_consumer[end] for end in channel.consumers)
+
+    def connection(self, channel: Channel, *ends: End) -> Connection:
+        """The connection of a channel whose consumer is among `ends`, else its first."""
+        found = self.connections_of(channel)
+        return next((item for item in found if item.consumer in ends), found[0])
+
+
+def qualified_name(end: End) -> str:
+    """`load.ab`."""
+    return ".".join(end)

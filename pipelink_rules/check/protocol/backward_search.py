@@ -1,0 +1,173 @@
+"""Which steps must have been done for a step to be possible?  -> the shortest run that leads to it.
+
+No choice is made on the way: a wait asks for all the arrivals of its phase, a step for those before
+it in its process.  So this is quick however many processes there are; but it knows only where to
+go, and not what else may go wrong: where something does, a search has to find the way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pipelink_rules.check.protocol.interpreter import Fault, Interpreter, Place, State
+from pipelink_rules.check.protocol.model import (
+    ARRIVE,
+    COPY,
+    MEET,
+    MMA,
+    SIGNAL,
+    STORE,
+    WAIT,
+    WRITES,
+    Action,
+    Origin,
+)
+
+MOST_PAIRS = 16
+Steps = tuple[tuple[int, int, bool], ...]  # process, position, whether a copy lands
+
+
+class BackwardSearch:
+    """A run that grows by what it is asked to reach."""
+
+    def __init__(self, execution: Interpreter):
+        self.execution = execution
+        self.state: State = execution.start()
+        self.steps: list[tuple[int, int, bool]] = []
+        self._barred: dict[int, int] = {}  # process -> position that it may not go beyond
+        self._held: Place | None = None  # a copy that does not land
+        self._asked: list[int] = []
+        self._givers: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
+        for index, program in enumerate(execution.programs):
+            for position, action in enumerate(program):
+                if action.kind in (ARRIVE, SIGNAL):
+                    kind = WAIT if action.kind == ARRIVE else MEET
+                    self._givers[kind, action.target, action.item].append((index, position))
+                elif action.kind == COPY:
+                    self._givers[WAIT, action.barrier, action.item].append((index, position))
+
+    def reach(
+        self, place: Place, barred: dict[int, int] | None = None, held: Place | None = None
+    ) -> bool:
+        """Goes on until a process is about to do an action; whether it could.
+
+        barred: how far other processes may go.  held: a copy that stays on its way.
+        """
+        self._barred, self._held, self._asked = barred or {}, held, []
+        return self._reach(*place)
+
+    def _reach(self, index: int, position: int) -> bool:
+        if index in self._asked:
+            return False  # it waits for itself
+        self._asked.append(index)
+        done = True
+        while done and self.state.positions[index] < position:
+            done = self._step(index)
+        self._asked.pop()
+        return done and self.state.positions[index] == position
+
+    def _step(self, index: int) -> bool:
+        at = self.state.positions[index]
+        if at >= self._barred.get(index, at + 1):
+            return False
+        after, _ = self.execution.act(self.state, index)
+        if after is None:
+            action = self.execution.programs[index][at]
+            if action.kind not in (WAIT, MEET) or not self._supply(action):
+                return False
+            after, _ = self.execution.act(self.state, index)
+            if after is None:
+                return False
+        self.steps.append((index, at, False))
+        self.state = after
+        return True
+
+    def _supply(self, action: Action) -> bool:
+        """Does all that a wait waits for."""
+        for index, position in self._givers[action.kind, action.target, action.item]:
+            if self.state.positions[index] <= position and not self._reach(index, position + 1):
+                return False
+            if (index, position) in self.state.flying:
+                if (index, position) == self._held:
+                    return False
+                self.steps.append((index, position, True))
+                self.state = self.execution.land(self.state, (index, position))
+        return True
+
+    def act(self, place: Place) -> Fault | None:
+        """Does the action that was reached; what goes wrong there."""
+        index, position = place
+        after, fault = self.execution.act(self.state, index)
+        self.steps.append((index, position, False))
+        if after is not None:
+            self.state = after
+        return fault
+
+
+def meetings(
+    execution: Interpreter, first: Origin, second: Origin
+) -> Iterator[tuple[Steps, Fault]]:
+    """Runs in which two accesses of a stage meet in the wrong way, for the first of their pairs."""
+    at: dict[tuple[str, int], list[Place]] = defaultdict(list)  # memory, item
+    for y in _places(execution, second):
+        at[execution.at(y).target, execution.at(y).item].append(y)
+    pairs = []
+    for x in _places(execution, first):
+        _, target, item, *_ = execution.at(x)
+        stages = execution.run.memories[target].stages
+        for y in (*at[target, item], *at[target, item + stages]):
+            if _ordered(execution, x, y):
+                pairs.append((execution.at(y).item, item, x, y))
+    for _, _, x, y in sorted(pairs)[:MOST_PAIRS]:
+        for lead, fault in _meet(execution, x, y):
+            yield tuple(lead.steps), fault
+
+
+def _ordered(execution: Interpreter, x: Place, y: Place) -> bool:
+    """Whether one must come after the other: data and their readers, a stage and its next use."""
+    first, second = execution.at(x), execution.at(y)
+    if first.item == second.item:
+        return first.kind in WRITES and second.kind not in WRITES
+    return second.kind in WRITES
+
+
+def _places(execution: Interpreter, origin: Origin) -> list[Place]:
+    return [
+        (index, position)
+        for index, program in enumerate(execution.programs)
+        for position, action in enumerate(program)
+        if action.origin == origin
+    ]
+
+
+def _meet(execution: Interpreter, x: Place, y: Place) -> Iterator[tuple[BackwardSearch, Fault]]:
+    kind = execution.at(x).kind
+    # The second while the first is not over, though it has begun.
+    lead = BackwardSearch(execution)
+    if lead.reach((x[0], x[1] + 1)):
+        barred = {x[0]: _over(execution, x)} if kind in (MMA, STORE) else {}
+        if lead.reach(y, barred, x if kind == COPY else None):
+            fault = lead.act(y)
+            if fault:
+                yield lead, fault
+    # The second before the first; that is seen at once, or when the first one comes.
+    lead = BackwardSearch(execution)
+    if x[0] != y[0] and lead.reach(y, {x[0]: x[1]}):
+        before = lead.state
+        fault = lead.act(y)
+        if fault:
+            yield lead, fault
+        elif lead.state is not before and lead.reach(x, held=y):
+            fault = lead.act(x)
+            if fault:
+                yield lead, fault
+
+
+def _over(execution: Interpreter, group: Place) -> int:
+    """The position at which the await of a group stands."""
+    index, position = group
+    pending = execution.pending[index]
+    while position + 1 < len(pending) and group in pending[position + 1]:
+        position += 1
+    return position

@@ -1,0 +1,127 @@
+"""For which stage counts and work items is a protocol judged?
+
+Every trip count of an inner loop is a work item of its own kind.  Small ones and those around the
+stage counts behave differently (a ring wraps around inside, at the end of, or only after a work
+item); beyond 2 S + 1 a loop repeats what it did before.  Each is judged as a period of its own, and
+so are mixed sequences, because cursors run on across work items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol.loop_fields import count_names
+from pipelink_rules.contract.expression import names
+from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.program import Program
+
+Stages = dict[str, int]
+Item = dict[str, int]
+FEW = 512  # of a field with no more values than this the last one is judged, too
+
+
+class Range(NamedTuple):
+    """What a field of the work item may be; `maximum` None = any."""
+
+    minimum: int
+    maximum: int | None
+
+    def clip(self, value: int) -> int:
+        """The nearest value of the range."""
+        value = max(value, self.minimum)
+        return value if self.maximum is None else min(value, self.maximum)
+
+
+def stage_choices(program: Program) -> list[Stages]:
+    """Stage counts that stand for all that a placement may choose; the first are the smallest.
+
+    A producer waits until the item is released that is as many items before as there are stages.
+    So more stages only take orders away: what the smallest counts do not block, none blocks, and
+    what is ordered with the largest is ordered with all.  A ring is used again the sooner the fewer
+    stages it has: its own reuse is judged with its smallest count and the largest ones of others.
+    """
+    low = {channel.name: channel.minimum for channel in program.channels}
+    high = {channel.name: channel.maximum for channel in program.channels}
+    found = [low, high]
+    if len(low) > 1:
+        found += [{**high, name: low[name]} for name in low]
+    return [choice for place, choice in enumerate(found) if choice not in found[:place]]
+
+
+def ranges(program: Program) -> dict[str, Range]:
+    """The fields that loops and byte counts depend on, with the values all roles allow."""
+    contracts = [item.variant.contract for item in program.instances]
+    used = sorted({name for contract in contracts for name in _used(contract)})
+    found = {}
+    for name in used:
+        low, high = 0, None
+        for contract in contracts:
+            for field in contract.work.fields if contract.work else ():
+                if field.name != name:
+                    continue
+                least, most = (
+                    field.minimum.literal,
+                    field.maximum.literal if field.maximum else None,
+                )
+                low = max(low, least or 0)
+                high = most if high is None else high if most is None else min(high, most)
+        found[name] = Range(low, high if high is None else max(high, low))
+    return found
+
+
+def looping(program: Program) -> frozenset[str]:
+    """The channels that move more than a fixed number of items per work item."""
+    contracts = {item.name: item.variant.contract for item in program.instances}
+    return frozenset(
+        channel.name
+        for channel in program.channels
+        if contracts[channel.producer[0]].port(channel.producer[1]).rate.literal is None
+    )
+
+
+def sequences(
+    fields: Mapping[str, Range], stages: Iterable[int], short: bool = False
+) -> Iterator[list[Item]]:
+    """Periods to judge: one work item each, then mixed ones.
+
+    `short`: a few that wrap around inside, at the end of and between work items.
+    """
+    if not fields:
+        yield [{}]
+        return
+    trips = {1, 2} if short else {0, 1, 2, 3}
+    for count in stages:
+        trips |= {count + 1} if short else {count - 1, count, count + 1, 2 * count + 1}
+    seen: list[list[Item]] = []
+    mixed = ([2, 1, 0],) if short else ([1, 0, 3], [2, 1, 0])
+    for period in (*([trip] for trip in sorted(trips)), *mixed):
+        items = [{name: field.clip(trip) for name, field in fields.items()} for trip in period]
+        if items not in seen:
+            seen.append(items)
+    if len(fields) > 1 and not short:
+        for name in fields:
+            for trip in (0, 1, 3):
+                item = {
+                    other: field.clip(trip if other == name else 2)
+                    for other, field in fields.items()
+                }
+                if [item] not in seen:
+                    seen.append([item])
+    for name, field in fields.items():
+        if field.maximum is not None and field.maximum <= FEW:
+            ends = (field.minimum, 2), (field.maximum, 0)  # and what other fields are then
+            items = [
+                {other: end if other == name else one.clip(rest) for other, one in fields.items()}
+                for end, rest in ends
+            ]
+            seen += [period for period in ([items[1]], items) if period not in seen]
+    yield from seen
+
+
+def _used(contract: Contract) -> Iterator[str]:
+    for role in contract.roles:
+        yield from count_names(role.body)
+    for port in contract.ports:
+        if port.tx_bytes is not None:
+            yield from names(port.tx_bytes)

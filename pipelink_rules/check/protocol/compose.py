@@ -1,0 +1,105 @@
+"""What is the protocol of a program for given stages and work items?  Blueprint -> Composition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pipelink_rules.check.protocol.model import (
+    SIGNAL,
+    WAIT,
+    Action,
+    Barrier,
+    Composition,
+    Memory,
+    Named,
+    Origin,
+)
+from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.process_builder import ProcessBuilder
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, ring_names
+from pipelink_rules.check.protocol.replicate_ctas import in_all_ctas
+from pipelink_rules.check.protocol.ring_cursors import Work
+from pipelink_rules.model.program import HANDOVER, Channel
+
+
+def compose(
+    blueprint: ProtocolIndex,
+    stages: Mapping[str, int],
+    work: Sequence[Work],
+    *,
+    alone: bool = False,
+    own_last: bool = False,
+) -> tuple[Composition, list[Problem]]:
+    """The composition whose period is the given work items, and what already contradicts.
+
+    Every CTA of a cluster that shares data has processes, barriers and memories of its own.
+    alone: one CTA that copies everything itself.  own_last: it releases to others first.
+    """
+    rank = None if alone or blueprint.ctas == 1 else 0
+    runs = [ProcessBuilder(blueprint, part, stages, rank, own_last) for part in blueprint.parts]
+    processes = tuple(run.process(work) for run in runs)
+    problems = [problem for run in runs for problem in run.problems]
+    barriers: dict[str, Barrier] = {}
+    memories: dict[str, Memory] = {}
+    named: dict[str, Named] = {}
+    for channel in blueprint.program.channels:
+        count = stages[channel.name]
+        released = channel.empty_arrivals
+        if rank is None:
+            released //= len(channel.reach(0))
+        for share in range(channel.shares):
+            memory, full, empty = ring_names(channel, share)
+            items = _agreed(runs, memory, channel, problems)
+            barriers[full] = Barrier(count, channel.full_arrivals, items)
+            barriers[empty] = Barrier(count, released, items)
+            memories[memory] = Memory(count, items)
+    for run in runs:
+        for name, items in run.written.items():
+            memories[name] = Memory(run.pieces[name], items)
+        for name, threads in run.threads.items():
+            named[name] = Named(threads, _turns(runs, name, problems))
+    first = Composition(barriers, memories, named, processes)
+    return first if rank is None else in_all_ctas(blueprint, first), problems
+
+
+def _agreed(
+    runs: list[ProcessBuilder], memory: str, channel: Channel, problems: list[Problem]
+) -> int:
+    """Items per period of a ring: what its producer makes, every consumer must take."""
+    made, origin = 0, Origin(*channel.producer)
+    for run in runs:
+        if (memory, channel.producer) in run.moves:
+            made = run.moves[memory, channel.producer]
+            origin = run.first[memory, channel.producer]
+    for end in channel.consumers:
+        if channel.kind == HANDOVER and not any((memory, end) in run.moves for run in runs):
+            continue  # its entry is not called for this share
+        taken = [
+            (run.moves[memory, end], run.first[memory, end])
+            for run in runs
+            if (memory, end) in run.moves
+        ]
+        count, user = taken[0] if taken else (0, Origin(end[0], "", "", None, end[1]))
+        if count != made:
+            problems.append(
+                Problem(
+                    "rate",
+                    memory,
+                    Action(WAIT, memory, origin=origin),
+                    Action(WAIT, memory, origin=user),
+                    (made, count),
+                )
+            )
+            break
+    return made
+
+
+def _turns(runs: list[ProcessBuilder], name: str, problems: list[Problem]) -> int:
+    """Generations per period of a named barrier: every role that uses it comes as often."""
+    turns = [(run.turns[name], run) for run in runs if name in run.turns]
+    for turn, run in turns:
+        if turn != turns[0][0]:
+            user = Action(SIGNAL, name, origin=run.first[name])
+            if not any(problem.target == name for problem in problems):
+                problems.append(Problem("turns", name, user, None, (turn, turns[0][0])))
+    return turns[0][0]

@@ -1,0 +1,278 @@
+"""Which is the shortest run into a problem?  -> its steps, or nothing where it is too long to find.
+
+A run that leads straight to the clauses of the problem is taken where there is one.  Else steps are
+tried in the order of their number, a bounded number of times: the same on every machine.  Waits,
+reads and awaits are done together with what follows them: they let nobody else go on, and whatever
+they meet they also meet later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol.backward_search import BackwardSearch, meetings
+from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.interpreter import (
+    ORDER,
+    PHASE,
+    PROXY,
+    ROUND,
+    Fault,
+    Interpreter,
+    State,
+)
+from pipelink_rules.check.protocol.model import (
+    AWAIT,
+    MEET,
+    MMA,
+    READ,
+    STORE,
+    TOUCH,
+    WAIT,
+    Action,
+    Composition,
+    Origin,
+    unroll,
+)
+from pipelink_rules.check.protocol.problem import Problem
+
+MOST_ACTIONS = 4_000  # of a run
+MOST_TRIES = 8_000  # of a process in a state
+_WAITS = (WAIT, MEET)
+_FOLLOW = (READ, MMA, STORE, AWAIT, TOUCH)
+# kind of problem -> what happens where it shows
+FAULTS = {
+    "unordered": ORDER,
+    "stale": ORDER,
+    "in flight": ORDER,
+    "storing": ORDER,
+    "unfenced": PROXY,
+    "alias": PHASE,
+    "recycle": ROUND,
+}
+HANGS = ("deadlock", "starved")
+
+
+class CounterexampleStep(NamedTuple):
+    """The next action of a process, or, `lands`, what it has copied arrives."""
+
+    process: int
+    position: int
+    lands: bool = False
+
+
+class Counterexample(NamedTuple):
+    """A run into a problem.  `fault`: what its last step does; None: `stuck` wait for ever."""
+
+    run: Composition
+    steps: tuple[CounterexampleStep, ...]
+    fault: Fault | None
+    stuck: tuple[tuple[int, int], ...] = ()  # process, position of the wait
+
+
+def find_counterexample(
+    composition: Composition, problem: Problem, limit: int = MOST_TRIES, straight: bool = True
+) -> tuple[Counterexample | None, int]:
+    """The schedule, if one is found within `limit` tries, and how many are left.
+
+    straight=False: by the search alone.
+    """
+    periods = _periods(composition)
+    if periods * sum(len(process.period) for process in composition.processes) > MOST_ACTIONS:
+        return None, limit
+    if problem.kind in HANGS:
+        waits = _waits(composition, problem)
+        for count in (1, 2, 3):
+            search = _Search(unroll(composition, count), limit, waits=waits)
+            found = (search.end() if straight else None) or search.schedule()
+            limit = search.left
+            if found:
+                return found, limit
+        return None, limit
+    kind = FAULTS.get(problem.kind)
+    clauses = [action.origin for action in (problem.first, problem.second) if action]
+    if kind is None or (kind in (ORDER, PROXY, ROUND) and len(clauses) < 2):
+        return None, limit
+    search = _Search(unroll(composition, periods), limit)
+    search.wanted = lambda fault: fault.kind == kind and search.between(fault, clauses)
+    met = search.meeting(clauses) if straight and kind in (ORDER, PROXY) else None
+    return met or search.schedule(), search.left
+
+
+def _periods(composition: Composition) -> int:
+    """Enough to use every stage twice."""
+    rounds = [-(-2 * m.stages // m.items) for m in composition.memories.values() if m.items]
+    return min(1 + max(rounds, default=1), 5)
+
+
+def _waits(composition: Composition, problem: Problem) -> dict[int, set[Origin]]:
+    """The processes that block each other, and the clauses they wait at."""
+    if problem.first is not None:  # starved
+        return {
+            index: {problem.first.origin}
+            for index, process in enumerate(composition.processes)
+            if any(a.origin == problem.first.origin for a in (*process.period, *process.epilogue))
+        }
+    graph = Graph(composition)
+    found: dict[int, set[Origin]] = {}
+    for node, _, _ in problem.trace:
+        action = graph.actions[node]
+        if action is not None and action.kind in _WAITS:
+            found.setdefault(graph.owner[node], set()).add(action.origin)
+    return found
+
+
+class _Search:
+    def __init__(self, run: Composition, limit: int, waits: dict[int, set[Origin]] | None = None):
+        self.execution = Interpreter(run)
+        self.run, self.left, self.waits = run, limit, waits or {}
+        self.wanted: Callable[[Fault], bool] = lambda fault: False
+        self.came: dict[State, tuple[State, tuple[CounterexampleStep, ...]] | None] = {}
+
+    def between(self, fault: Fault, clauses: list[Origin]) -> bool:
+        """Whether a fault is about these clauses."""
+        own = self._origin(fault.place)
+        if len(clauses) == 1 or fault.kind == ROUND:
+            return own in clauses
+        others = {self._origin(place) for place in fault.others}
+        return (own == clauses[0] and clauses[1] in others) or (
+            own == clauses[1] and clauses[0] in others
+        )
+
+    def _origin(self, place: tuple[int, int]) -> Origin:
+        return self.execution.programs[place[0]][place[1]].origin
+
+    def meeting(self, clauses: list[Origin]) -> Counterexample | None:
+        """The shortest run that leads straight to two clauses; None where there is none."""
+        if not self.execution.usable:
+            return None
+        found = [
+            Counterexample(self.run, tuple(CounterexampleStep(*step) for step in steps), fault)
+            for steps, fault in meetings(self.execution, *clauses)
+            if self.wanted(fault)
+        ]
+        return min(found, key=lambda schedule: len(schedule.steps), default=None)
+
+    def end(self) -> Counterexample | None:
+        """The shortest run that leads straight to where processes wait for ever."""
+        if not self.execution.usable:
+            return None
+        stuck = self._stuck(self._onward(self.execution.start()))
+        lead = BackwardSearch(self.execution)
+        if not stuck or not all(lead.reach(place) for place in stuck):
+            return None
+        if self._stuck(lead.state) != stuck:
+            return None
+        return Counterexample(
+            self.run, tuple(CounterexampleStep(*step) for step in lead.steps), None, stuck
+        )
+
+    def schedule(self) -> Counterexample | None:
+        """The shortest one, by the number of its steps."""
+        if not self.execution.usable:
+            return None
+        start = self.execution.start()
+        self.came[start] = None
+        level, queues = 0, {0: [start]}
+        done: set[State] = set()
+        while queues:
+            for state in queues.pop(level, ()):
+                if state in done:
+                    continue
+                done.add(state)
+                self.left -= len(self.run.processes)
+                if self.left < 0:
+                    return None
+                stuck = self._stuck(state)
+                if stuck:
+                    passed = [
+                        CounterexampleStep(index, place)
+                        for index, position in stuck
+                        for place in range(state.positions[index], position)
+                    ]
+                    return Counterexample(self.run, (*self._steps(state), *passed), None, stuck)
+                for steps, after, fault in self._next(state):
+                    if fault is not None and self.wanted(fault):
+                        return Counterexample(self.run, (*self._steps(state), *steps), fault)
+                    if after is not None and after not in self.came:
+                        self.came[after] = (state, steps)
+                        queues.setdefault(level + len(steps), []).append(after)
+            level += 1
+            if level > 10_000:
+                return None
+        return None
+
+    def _next(
+        self, state: State
+    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], State | None, Fault | None]]:
+        for index in range(len(self.run.processes)):
+            yield from self._block(state, index)
+        for place in sorted(state.flying):
+            yield (CounterexampleStep(*place, True),), self.execution.land(state, place), None
+
+    def _block(
+        self, state: State, index: int
+    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], State | None, Fault | None]]:
+        """The actions up to the next one that another process may notice."""
+        steps: list[CounterexampleStep] = []
+        now, before = state, WAIT
+        while (action := self.execution.action(now, index)) is not None:
+            if action.kind in _WAITS and before not in _WAITS:
+                break
+            step = CounterexampleStep(index, now.positions[index])
+            after, fault = self.execution.act(now, index)
+            if fault is not None:
+                yield (*steps, step), None, fault
+            if after is None:
+                return
+            steps.append(step)
+            now, before = after, action.kind
+            if before not in _WAITS and before not in _FOLLOW:
+                break
+        if steps:
+            yield tuple(steps), now, None
+
+    def _stuck(self, state: State) -> tuple[tuple[int, int], ...]:
+        """The waits of the processes that block each other, where they wait for ever."""
+        if not self.waits:
+            return ()
+        found = []
+        for index, origins in self.waits.items():
+            place = self._waiting(state, index)
+            if place is None or self._origin(place) not in origins:
+                return ()
+            found.append(place)
+        last = self._onward(state)
+        return tuple(found) if all(self._waiting(last, p) == (p, at) for p, at in found) else ()
+
+    def _waiting(self, state: State, index: int) -> tuple[int, int] | None:
+        """The wait that a process comes to next and cannot pass."""
+        program = self.execution.programs[index]
+        for position in range(state.positions[index], len(program)):
+            action: Action = program[position]
+            if action.kind not in _WAITS:
+                return None
+            if not self.execution.passes(state, action):
+                return index, position
+        return None
+
+    def _onward(self, state: State) -> State:
+        """The state after everything that can still be done."""
+        moved = True
+        while moved:
+            moved = False
+            for place in sorted(state.flying):
+                state, moved = self.execution.land(state, place), True
+            for index in range(len(self.run.processes)):
+                for _, after, _ in self._block(state, index):
+                    if after is not None:
+                        state, moved = after, True
+        return state
+
+    def _steps(self, state: State) -> tuple[CounterexampleStep, ...]:
+        parts: list[tuple[CounterexampleStep, ...]] = []
+        while (came := self.came[state]) is not None:
+            state, steps = came
+            parts.append(steps)
+        return tuple(step for steps in reversed(parts) for step in steps)

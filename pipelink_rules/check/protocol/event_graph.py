@@ -1,0 +1,261 @@
+"""Which action happens before which?  Composition -> the periodic graph of its events.
+
+An edge (u, v, d) says that u in period t happens before v in period t + d.  Nodes are the actions
+of the processes, in a chain each, and the events nobody executes: a phase is complete, a copy has
+arrived, a named barrier has met.  A finite composition gives a graph whose distances are all 0.
+
+    load:  wait empty ──▶ expect ──▶ copy ──▶ (back to the start, d = 1)
+             ▲ d = stages    │         └──▶ arrived
+             │               ▼                │
+        empty complete    full complete ◀─────┘
+             ▲               │ d = 0
+    mma:  release ◀── await ◀── mma ◀── wait full
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol import tensor_memory_fences
+from pipelink_rules.check.protocol.async_groups import completions
+from pipelink_rules.check.protocol.model import (
+    ACCUMULATE,
+    ARRIVE,
+    ASYNC_PROXY,
+    COPY,
+    IN_TENSOR_MEMORY,
+    MEET,
+    READ,
+    READS,
+    SIGNAL,
+    TENSOR_COMMIT,
+    TENSOR_MMA,
+    WAIT,
+    WRITE,
+    WRITES,
+    Action,
+    Composition,
+    Position,
+)
+
+
+class Access(NamedTuple):
+    """A use of one item of a memory: from its start until one of `ends` is passed."""
+
+    node: int
+    process: int
+    position: int
+    action: Action
+    writes: bool
+    asynchronous: bool
+    period: int  # how many periods the item is ahead of the action
+    ends: tuple[Position, ...]  # any of them proves that it is over; () = never
+    exports: tuple[Position, ...] = ()  # in tensor memory: that other threads may know it
+
+
+class Use(NamedTuple):
+    """A wait for, an arrival or copy on, an event of period 0; it runs in period -`ahead`."""
+
+    process: int
+    position: int
+    ahead: int
+    node: int
+
+
+class Core(NamedTuple):
+    """The tensor core as the mma of one process see it."""
+
+    number: int  # among the processes
+    commits: list[int]  # their positions
+
+
+class Event(NamedTuple):
+    """A node that no process executes."""
+
+    kind: str  # "complete", "arrived" (a copy, or the arrival of a commit), "over" or "met"
+    target: str
+    item: int  # in 0 .. items per period - 1
+
+
+class Graph:
+    """Nodes, edges, and where barriers and memories are used."""
+
+    def __init__(self, composition: Composition):
+        self.composition = composition
+        self.finite = composition.finite
+        self.lengths = [len(process.period) for process in composition.processes]
+        self.base: list[int] = []
+        self.actions: list[Action | None] = []
+        self.owner: list[int] = []  # process of a node, -1 for an event
+        self.position: list[int] = []
+        self.before: list[list[tuple[int, int]]] = []  # node -> (earlier node, distance)
+        self.cores: dict[int, Core] = {}  # process -> what its mma run on
+        self.events: dict[Event, int] = {}
+        self.event_of: dict[int, Event] = {}
+        # all by (target, item of period 0)
+        self.waits: dict[tuple[str, int], list[Use]] = defaultdict(list)
+        self.arrivals: dict[tuple[str, int], list[Use]] = defaultdict(list)
+        self.copies: dict[tuple[str, int], list[Use]] = defaultdict(list)  # on that barrier phase
+        self.accesses: dict[tuple[str, int], list[Access]] = defaultdict(list)
+        self._chains()
+        self._tensor_cores()
+        for index in range(len(composition.processes)):
+            self._synchronise(index)
+        for index in range(len(composition.processes)):
+            self._access(index)
+
+    def split(self, item: int, items: int) -> tuple[int, int]:
+        """An item as (item of period 0, periods ahead)."""
+        if self.finite:
+            return item, 0
+        return item % items, item // items
+
+    def action_of(self, use: Use) -> Action:
+        """The clause behind a use: that of the commit for what comes on its own."""
+        action = self.actions[use.node]
+        if action is not None:
+            return action
+        index, core = next(pair for pair in self.cores.items() if pair[1].number == use.process)
+        return self.composition.processes[index].period[core.commits[self.position[use.node]]]
+
+    def label(self, node: int) -> str:
+        """The node in words."""
+        action = self.actions[node]
+        if action is not None:
+            return f"{action.origin.owner}: {action.origin.text}"
+        event = self.event_of[node]
+        return f"{event.target} {event.kind}"
+
+    def _node(self, action: Action | None, owner: int, position: int) -> int:
+        self.actions.append(action)
+        self.owner.append(owner)
+        self.position.append(position)
+        self.before.append([])
+        return len(self.actions) - 1
+
+    def _chains(self) -> None:
+        for index, process in enumerate(self.composition.processes):
+            first = len(self.actions)
+            self.base.append(first)
+            for position, action in enumerate(process.period):
+                node = self._node(action, index, position)
+                if position:
+                    self.before[node].append((node - 1, 0))
+            if process.period and not self.finite:
+                self.before[first].append((len(self.actions) - 1, 1))
+
+    def _tensor_cores(self) -> None:
+        """Chains of nodes after those of the processes: the mma in front of commit n are over.
+
+        Each has a place in the clocks like a process, so that the ends of an mma have one.
+        """
+        for index, process in enumerate(self.composition.processes):
+            places = [
+                at for at, action in enumerate(process.period) if action.kind == TENSOR_COMMIT
+            ]
+            if not places:
+                continue
+            first, core = len(self.actions), len(self.lengths)
+            self.cores[index] = Core(core, places)
+            self.lengths.append(len(places))
+            self.base.append(first)
+            for number, place in enumerate(places):
+                node = self._node(None, core, number)
+                self.event_of[node] = Event("over", process.period[place].target, number)
+                self.before[node].append((self.base[index] + place, 0))
+                if number:
+                    self.before[node].append((node - 1, 0))
+            if not self.finite:
+                self.before[first].append((len(self.actions) - 1, 1))
+
+    def _event(self, kind: str, target: str, item: int) -> int:
+        event = Event(kind, target, item)
+        node = self.events.get(event)
+        if node is None:
+            node = self.events[event] = self._node(None, -1, 0)
+            self.event_of[node] = event
+        return node
+
+    def _synchronise(self, index: int) -> None:
+        composition, base = self.composition, self.base[index]
+        for position, action in enumerate(composition.processes[index].period):
+            node, kind = base + position, action.kind
+            if kind in (WAIT, ARRIVE, TENSOR_COMMIT):
+                items = composition.barriers[action.target].items
+            elif kind == COPY:
+                items = composition.barriers[action.barrier].items
+            elif kind in (SIGNAL, MEET):
+                items = composition.named[action.target].generations
+            else:
+                continue
+            if self.finite and action.item < 0:
+                self.waits[action.target, action.item].append(Use(index, position, 0, node))
+                continue
+            target = action.barrier if kind == COPY else action.target
+            item, ahead = self.split(action.item, items)
+            event = self._event("met" if kind in (SIGNAL, MEET) else "complete", target, item)
+            use = Use(index, position, ahead, node)
+            if kind in (WAIT, MEET):
+                self.before[node].append((event, -ahead))
+                self.waits[target, item].append(use)
+            elif kind in (ARRIVE, SIGNAL):
+                self.before[event].append((node, ahead))
+                self.arrivals[target, item].append(use)
+            else:  # comes on its own, some time after
+                if kind == TENSOR_COMMIT:
+                    core, commits = self.cores[index]
+                    node = self.base[core] + commits.index(position)
+                    self.arrivals[target, item].append(Use(core, self.position[node], ahead, node))
+                arrived = self._node(None, -1, 0)
+                self.event_of[arrived] = Event("arrived", action.target, item)
+                self.before[arrived].append((node, 0))
+                self.before[event].append((arrived, ahead))
+                self.copies[target, item].append(use)
+
+    def _access(self, index: int) -> None:
+        composition, base = self.composition, self.base[index]
+        actions = composition.processes[index].period
+        done = completions(actions, self.finite)
+        for position, action in enumerate(actions):
+            kind = action.kind
+            if kind not in WRITES and kind not in READS:
+                continue
+            item, ahead = self.split(action.item, composition.memories[action.target].items)
+            ends: tuple[Position, ...] = ((index, position),)
+            if kind == COPY:
+                phase, later = self.split(action.item, composition.barriers[action.barrier].items)
+                ends = tuple(
+                    (use.process, use.position + (later - use.ahead) * self.lengths[use.process])
+                    for use in self.waits[action.barrier, phase]
+                )
+            elif kind in (TENSOR_MMA, ACCUMULATE):
+                ends = self._commits(index, position)
+            elif kind not in (READ, WRITE):
+                end = done.get(position)
+                ends = () if end is None else ((index, end),)
+            exports = ends
+            if kind in IN_TENSOR_MEMORY and kind != ACCUMULATE:
+                exports = tensor_memory_fences.fences_after(actions, index, ends, self.finite)
+            self.accesses[action.target, item].append(
+                Access(
+                    base + position,
+                    index,
+                    position,
+                    action,
+                    kind in WRITES,
+                    kind in ASYNC_PROXY,
+                    ahead,
+                    ends,
+                    exports,
+                )
+            )
+
+    def _commits(self, index: int, position: int) -> tuple[Position, ...]:
+        """The commit that proves an mma over; those of later periods count on."""
+        if index not in self.cores:
+            return ()
+        core, commits = self.cores[index]
+        number = bisect_right(commits, position)
+        return () if number == len(commits) and self.finite else ((core, number),)

@@ -1,0 +1,245 @@
+"""How often can a pipeline begin a new period, and what keeps it from doing so more often?
+
+The periodic graph of the protocol, with cycles of an SM on its edges, has a steady state: its
+interval is the largest ratio of time to distance over all cycles (a marked graph; Reiter 1968).
+Two more kinds of edges make it a timed one: asynchronous operations end at the wait that proves
+it, and the copies and wgmma groups of a process share an engine that does one after the other.
+
+What components compute between their operations is in no contract, so the interval is a bound
+from below: the transfers and the tensor cores allow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol.cases import looping, ranges
+from pipelink_rules.check.protocol.compose import compose
+from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.latency import Latency, latency_of
+from pipelink_rules.check.protocol.model import (
+    ACCUMULATE,
+    ARRIVE,
+    COPY,
+    MEET,
+    MMA,
+    READ,
+    SIGNAL,
+    STORE,
+    TENSOR_COMMIT,
+    TENSOR_LOAD,
+    TENSOR_MMA,
+    TENSOR_STORE,
+    WAIT,
+    WRITE,
+    Action,
+)
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, TooManyOperations
+from pipelink_rules.contract.item_layout import tensor_columns
+from pipelink_rules.model.program import TENSOR_MEMORY
+
+Edge = tuple[int, int, int, int]  # earlier node, later node, distance, cycles
+
+
+class Interval(NamedTuple):
+    """The steady state of a pipeline for given stage counts."""
+
+    cycles: float  # per step
+    step: str  # "loop trip" or "work item"
+    bound: str  # what bounds it, in words
+    rings: tuple[str, ...]  # whose stages the bound depends on; () = more stages change nothing
+
+
+def interval(blueprint: ProtocolIndex, stages: Mapping[str, int]) -> Interval | None:
+    """The interval per trip of the inner loop, or per work item where there is none.
+
+    None where the program has no protocol, or none that runs.
+    """
+    fields, loops = ranges(blueprint.program), looping(blueprint.program)
+    most = max((stages[name] for name in loops), default=0)
+    try:
+        if not fields or not loops:
+            found = _periodic(blueprint, stages, dict.fromkeys(fields, 1))
+            return found and Interval(found[0], "work item", *found[1:])
+        short, long = (
+            _periodic(blueprint, stages, {n: f.clip(trips * most) for n, f in fields.items()})
+            for trips in (2, 4)
+        )
+    except TooManyOperations:
+        return None
+    if short is None or long is None:
+        return None
+    cycles = (long[0] - short[0]) / (2 * most)
+    return Interval(cycles, "loop trip", *long[1:]) if cycles > 0 else None
+
+
+def _periodic(
+    blueprint: ProtocolIndex, stages: Mapping[str, int], work: Mapping[str, int]
+) -> tuple[float, str, tuple[str, ...]] | None:
+    """Cycles per period of one work item, what bounds it, and the rings on the critical cycle."""
+    composition, problems = compose(blueprint, stages, [work], alone=True)
+    if problems or not any(process.period for process in composition.processes):
+        return None
+    graph = Graph(composition)
+    edges = list(timed(graph, blueprint, latency_of(blueprint.program.target)))
+    found = largest_ratio(len(graph.before), edges)
+    if found is None:
+        return None
+    cycles, critical = found
+    return (cycles, *_words(graph, blueprint, critical))
+
+
+def timed(graph: Graph, blueprint: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
+    """The edges of the graph with cycles, and those of the engines."""
+    for node, edges in enumerate(graph.before):
+        for earlier, distance in edges:
+            yield earlier, node, distance, _cost(graph, earlier, node, latency)
+    for accesses in graph.accesses.values():
+        for access in accesses:
+            kind = access.action.kind
+            if kind in (MMA, STORE, TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE):
+                period = graph.composition.processes[access.process].period
+                lasts = _engine(access.action, blueprint, latency, period)
+                lasts += latency.store if kind == STORE else 0
+                lasts += latency.tensor if kind in (TENSOR_MMA, TENSOR_LOAD) else 0
+                for process, position in access.ends:
+                    length = graph.lengths[process]
+                    end = graph.base[process] + position % length
+                    yield access.node, end, position // length, lasts
+    for index, member in enumerate(graph.composition.processes):
+        for kind in (COPY, MMA, STORE, TENSOR_MMA, TENSOR_LOAD):
+            places = [at for at, action in enumerate(member.period) if action.kind == kind]
+            for number, place in enumerate(places):
+                after = (number + 1) % len(places)
+                yield (
+                    graph.base[index] + place,
+                    graph.base[index] + places[after],
+                    int(after <= number),
+                    _engine(member.period[place], blueprint, latency, member.period),
+                )
+
+
+def _cost(graph: Graph, earlier: int, later: int, latency: Latency) -> int:
+    action = graph.actions[earlier]
+    if action is None:
+        return 0
+    if action.kind == COPY and graph.actions[later] is None:
+        return latency.copy + action.bytes // latency.bytes if action.bytes > 0 else latency.copy
+    return {
+        WAIT: latency.wait,
+        ARRIVE: latency.arrive,
+        COPY: latency.issue,
+        MMA: latency.issue,
+        STORE: latency.issue,
+        TENSOR_MMA: latency.issue,
+        ACCUMULATE: 0,  # the same instruction
+        TENSOR_COMMIT: latency.issue,
+        TENSOR_LOAD: latency.issue,
+        TENSOR_STORE: latency.issue,
+        READ: latency.access,
+        WRITE: latency.access,
+        SIGNAL: latency.barrier,
+        MEET: latency.barrier,
+    }.get(action.kind, 1)
+
+
+def _engine(
+    action: Action, blueprint: ProtocolIndex, latency: Latency, period: Sequence[Action]
+) -> int:
+    """Cycles for which the copy engine, the tensor cores or their memory are busy with it."""
+    if action.kind == COPY:
+        return max(action.bytes, 0) // latency.bytes
+    if action.kind == STORE:
+        return latency.issue
+    port = blueprint.contracts[action.origin.instance].port(action.origin.name)
+    if action.kind in (TENSOR_LOAD, TENSOR_STORE):  # the accesses of an item share its columns
+        times = sum(other[:3] == action[:3] for other in period)
+        return -(-tensor_columns(port) // max(times, 1)) * latency.column
+    members = port.members
+    sizes = [[extent.literal or 1 for extent in member.shape] for member in members]
+    rows, *others = (size[0] for size in sizes)
+    products = rows * (sum(others) or rows) * sizes[0][-1]
+    return -(-products // latency.products)
+
+
+def largest_ratio(nodes: int, edges: list[Edge]) -> tuple[float, list[Edge]] | None:
+    """The largest cycles/distance over all cycles of the graph, and such a cycle.
+
+    None where there is no cycle, or one that carries no token.
+    """
+    ratio = 0.0
+    critical: list[Edge] = []
+    while True:
+        cycle = _longer_than(nodes, edges, ratio)
+        if not cycle:
+            return (ratio, critical) if critical else None
+        distance = sum(edge[2] for edge in cycle)
+        if distance <= 0:
+            return None
+        found = sum(edge[3] for edge in cycle) / distance
+        if found <= ratio * (1 + 1e-9):
+            return ratio, critical or cycle
+        ratio, critical = found, cycle
+
+
+def _longer_than(nodes: int, edges: list[Edge], ratio: float) -> list[Edge]:
+    """A cycle whose cycles exceed ratio x distance, or []."""
+    start = [0.0] * nodes
+    came: dict[int, Edge] = {}
+    for _ in range(nodes + 1):
+        moved = False
+        for edge in edges:
+            earlier, later, distance, cycles = edge
+            at = start[earlier] + cycles - ratio * distance
+            if at > start[later] + 1e-6:
+                start[later], came[later], moved = at, edge, True
+        if not moved:
+            return []
+        if found := _closed(came):
+            return found
+    return []
+
+
+def _closed(came: Mapping[int, Edge]) -> list[Edge]:
+    """A cycle among the edges that nodes were last moved by: its time exceeds its distance."""
+    done: set[int] = set()
+    for first in came:
+        way: list[int] = []
+        node = first
+        while node in came and node not in done:
+            done.add(node)
+            way.append(node)
+            node = came[node][0]
+        if node in way:
+            return [came[at] for at in way[way.index(node) :]][::-1]
+    return []
+
+
+def _words(
+    graph: Graph, blueprint: ProtocolIndex, critical: list[Edge]
+) -> tuple[str, tuple[str, ...]]:
+    """What bounds a pipeline whose slowest cycle this is."""
+    nodes = [edge[0] for edge in critical]
+    targets = {graph.event_of[node].target for node in nodes if node in graph.event_of}
+    channels = [blueprint.channel_of[name] for name in targets if name in blueprint.channel_of]
+    rings = sorted({channel.name for channel in channels})
+    actions = [action for node in nodes if (action := graph.actions[node]) is not None]
+    kinds = {action.kind for action in actions}
+    copied = sorted({channel.name for channel in channels if channel.kind != TENSOR_MEMORY})
+    if copied and COPY in kinds:
+        return f"the latency of copies into {', '.join(copied)}", tuple(copied)
+    if rings:
+        return f"the hand-over through {', '.join(rings)}", tuple(rings)
+    for kind, words in (
+        (MMA, "the tensor cores"),
+        (TENSOR_MMA, "the tensor cores"),
+        (TENSOR_LOAD, "loads from tensor memory"),
+        (STORE, "the stores"),
+        (COPY, "the bandwidth of copies"),
+        ("", "the operations"),
+    ):
+        who = sorted({a.origin.owner for a in actions if kind in ("", a.kind)})
+        if who:
+            return f"{words} ({', '.join(who)})", ()
+    return "nothing", ()

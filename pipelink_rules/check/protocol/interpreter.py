@@ -1,0 +1,264 @@
+"""What can happen next in a run?  State of barriers and memories -> the states that follow.
+
+A run is a finite composition; a state says how far every process is, what its barriers have
+counted, what lies in its memories, which copies are on their way, and which plain accesses the
+asynchronous proxy need not have seen.  It is used to show a run into a fault, never to decide
+whether there is one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+from pipelink_rules.check.protocol.model import (
+    ARRIVE,
+    AWAIT,
+    COPY,
+    FENCE,
+    MEET,
+    MMA,
+    READ,
+    SIGNAL,
+    STORE,
+    TOUCH,
+    UNKNOWN,
+    WAIT,
+    WRITE,
+    Action,
+    Barrier,
+    Composition,
+    Memory,
+)
+
+T = TypeVar("T")
+
+KNOWN = frozenset((WAIT, ARRIVE, COPY, READ, WRITE, MMA, STORE, AWAIT, FENCE, SIGNAL, MEET, TOUCH))
+Place = tuple[int, int]  # process, position
+Slot = tuple[str, int]  # memory, stage
+
+ORDER = "order"  # data are read before they are written, or overwritten before they are read
+PROXY = "proxy"  # an access that the other proxy need not have seen
+PHASE = "phase"  # a wait or an arrival is about another phase than it says
+ROUND = "round"  # an arrival at a named barrier counts for another round
+
+
+class Fault(NamedTuple):
+    """What goes wrong when `place` is executed; `others` take part."""
+
+    kind: str
+    place: Place
+    others: tuple[Place, ...] = ()
+
+
+class State(NamedTuple):
+    """Everything that decides what can happen next."""
+
+    positions: tuple[int, ...]
+    phases: tuple[tuple[int, int, int], ...]  # per mbarrier: phase, arrivals and bytes missing
+    contents: tuple[tuple[int, int], ...]  # per slot: item, pieces of it
+    rounds: tuple[int, ...]  # per named barrier: threads that came
+    flying: frozenset[Place]  # copies
+    unseen: frozenset[Place]  # generic accesses
+
+
+class Interpreter:
+    """The transitions of a run.  `usable`: no action is of a kind that is not known here."""
+
+    def __init__(self, run: Composition):
+        self.programs = [process.period for process in run.processes]
+        self.usable = all(action.kind in KNOWN for p in self.programs for action in p)
+        self.run = run
+        self.mbarriers = _numbered(run.barriers)
+        self.slots = _numbered(run.memories)
+        self.named = {name: index for index, name in enumerate(run.named)}
+        self.writes: dict[tuple[str, int], list[Place]] = defaultdict(list)  # memory, item
+        self.bytes: dict[Place, int] = {}
+        self._measure()
+        self.pending = [list(_pending(index, p)) for index, p in enumerate(self.programs)]
+
+    def _measure(self) -> None:
+        """Copies whose size is a value of the work item share what is announced."""
+        announced: dict[tuple[str, int], int] = defaultdict(int)
+        copies: dict[tuple[str, int], list[Place]] = defaultdict(list)
+        for index, program in enumerate(self.programs):
+            for position, action in enumerate(program):
+                if action.kind in (COPY, WRITE):
+                    self.writes[action.target, action.item].append((index, position))
+                if action.kind == ARRIVE:
+                    announced[action.target, action.item] += action.bytes
+                elif action.kind == COPY and action.bytes == UNKNOWN:
+                    copies[action.barrier, action.item].append((index, position))
+                elif action.kind == COPY:
+                    self.bytes[index, position] = action.bytes
+        for phase, places in copies.items():
+            for place in places:
+                self.bytes[place] = announced[phase] // len(places)
+
+    def start(self) -> State:
+        """Before anything has happened."""
+        phases = [(0, self.run.barriers[name].arrivals, 0) for name, _ in self.mbarriers]
+        return State(
+            (0,) * len(self.programs),
+            tuple(phases),
+            ((-1, 0),) * len(self.slots),
+            (0,) * len(self.named),
+            frozenset(),
+            frozenset(),
+        )
+
+    def action(self, state: State, index: int) -> Action | None:
+        """What a process does next."""
+        position = state.positions[index]
+        return self.programs[index][position] if position < len(self.programs[index]) else None
+
+    def passes(self, state: State, action: Action) -> bool | None:
+        """Whether a wait passes now; None where it takes one phase for another."""
+        if action.kind == MEET:
+            wanted = (action.item + 1) * self.run.named[action.target].threads
+            return state.rounds[self.named[action.target]] >= wanted
+        number, at = self._phase(action.target, action.item)
+        ahead = state.phases[at][0] - number
+        return None if ahead > 1 or (ahead < 0 and ahead % 2 == 1) else ahead == 1
+
+    def _phase(self, barrier: str, item: int) -> tuple[int, int]:
+        stages = self.run.barriers[barrier].stages
+        return item // stages, self.mbarriers[barrier, item % stages]
+
+    def act(self, state: State, index: int) -> tuple[State | None, Fault | None]:
+        """The state after the next action of a process; None where it cannot be done now."""
+        position = state.positions[index]
+        action, place = self.programs[index][position], (index, position)
+        moved = state._replace(positions=_put(state.positions, index, position + 1))
+        kind = action.kind
+        if kind in (WAIT, MEET):
+            passed = self.passes(state, action)
+            if passed is None:
+                return None, Fault(PHASE, place)
+            return (moved if passed else None), None
+        if kind == ARRIVE:
+            number, at = self._phase(action.target, action.item)
+            if state.phases[at][0] != number:
+                return None, Fault(PHASE, place)
+            return self._counted(moved, at, action.target, action.amount, action.bytes), None
+        if kind == SIGNAL:
+            at = self.named[action.target]
+            came = state.rounds[at]
+            if came // self.run.named[action.target].threads != action.item:
+                return None, Fault(ROUND, place)
+            return moved._replace(rounds=_put(state.rounds, at, came + action.amount)), None
+        if kind == FENCE:
+            return moved._replace(unseen=frozenset()) if state.unseen else moved, None
+        if kind in (COPY, WRITE, READ, MMA, STORE):
+            return self._access(state, moved, place, action)
+        return moved, None  # awaits and touches: what is pending depends on the position alone
+
+    def _counted(self, state: State, at: int, name: str, came: int, size: int) -> State:
+        phase, missing, left = state.phases[at]
+        missing, left = missing - came, left + size
+        while missing <= 0 and left == 0:
+            phase, missing = phase + 1, missing + self.run.barriers[name].arrivals
+        return state._replace(phases=_put(state.phases, at, (phase, missing, left)))
+
+    def _access(
+        self, state: State, moved: State, place: Place, action: Action
+    ) -> tuple[State | None, Fault | None]:
+        target, item, kind = action.target, action.item, action.kind
+        stages = self.run.memories[target].stages
+        slot = target, item % stages
+        at = self.slots[slot]
+        wrong = [
+            other
+            for other in state.flying
+            if self.slot(other) == slot and (kind != COPY or self._item(other) != item)
+        ]
+        holds, pieces = state.contents[at]
+        if kind in (COPY, WRITE):
+            wrong += [other for other in self._reading(state) if self.slot(other) == slot]
+            if holds > item:
+                wrong += self.writes[target, holds]
+        elif (holds, pieces) != (item, len(self.writes[target, item])):
+            wrong += self.writes[target, item]
+            wrong += self.writes[target, holds] if holds != item else []
+        if wrong:
+            return None, Fault(ORDER, place, tuple(wrong))
+        fault = self._crossing(state, place, action, slot)
+        if kind == COPY:
+            return moved._replace(flying=moved.flying | {place}), fault
+        if kind == WRITE:
+            moved = moved._replace(contents=_put(state.contents, at, _more(holds, pieces, item)))
+        if kind in (READ, WRITE):
+            moved = moved._replace(unseen=moved.unseen | {place})
+        return moved, fault
+
+    def _crossing(self, state: State, place: Place, action: Action, slot: Slot) -> Fault | None:
+        if action.kind in (READ, WRITE) or not state.unseen:
+            return None
+        met = [
+            other
+            for other in state.unseen
+            if self.slot(other) == slot
+            and (
+                self._item(other) != action.item
+                if action.kind == COPY
+                else self.at(other).kind == WRITE
+            )
+        ]
+        return Fault(PROXY, place, tuple(met)) if met else None
+
+    def land(self, state: State, place: Place) -> State:
+        """A copy has arrived: its data are there, and its bytes are counted."""
+        action = self.at(place)
+        at = self.slots[self.slot(place)]
+        holds, pieces = state.contents[at]
+        landed = state._replace(
+            flying=state.flying - {place},
+            contents=_put(state.contents, at, _more(holds, pieces, action.item)),
+        )
+        _, barrier = self._phase(action.barrier, action.item)
+        return self._counted(landed, barrier, action.barrier, 0, -self.bytes[place])
+
+    def _reading(self, state: State) -> Iterator[Place]:
+        """The groups of all processes that may still read."""
+        for index, position in enumerate(state.positions):
+            yield from self.pending[index][position]
+
+    def at(self, place: Place) -> Action:
+        """The action there."""
+        return self.programs[place[0]][place[1]]
+
+    def _item(self, place: Place) -> int:
+        return self.at(place).item
+
+    def slot(self, place: Place) -> Slot:
+        """The piece of memory that an access is about."""
+        action = self.at(place)
+        return action.target, action.item % self.run.memories[action.target].stages
+
+
+def _numbered(objects: dict[str, Barrier] | dict[str, Memory]) -> dict[tuple[str, int], int]:
+    keys = [(name, stage) for name, found in objects.items() for stage in range(found.stages)]
+    return {key: index for index, key in enumerate(keys)}
+
+
+def _pending(index: int, program: tuple[Action, ...]) -> Iterator[tuple[Place, ...]]:
+    """Before every action, and at the end: the groups that no await has covered."""
+    groups: deque[tuple[str, Place]] = deque()
+    for position, action in enumerate(program):
+        yield tuple(place for _, place in groups)
+        if action.kind in (MMA, STORE):
+            groups.append((action.kind, (index, position)))
+        elif action.kind == AWAIT:
+            mine = [group for group in groups if group[0] == action.target]
+            for group in mine[: max(len(mine) - action.amount, 0)]:
+                groups.remove(group)
+    yield tuple(place for _, place in groups)
+
+
+def _more(holds: int, pieces: int, item: int) -> tuple[int, int]:
+    return (item, pieces + 1) if holds == item else (item, 1)
+
+
+def _put(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
+    return (*values[:index], value, *values[index + 1 :])

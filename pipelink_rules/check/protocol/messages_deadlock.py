@@ -1,0 +1,133 @@
+"""Findings about liveness: the cycle as a chain of "waits for", and the stages that break it."""
+
+from __future__ import annotations
+
+from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.find_problems import Found, is_live
+from pipelink_rules.check.protocol.model import MEET, WAIT, Action
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.wording import notes_of
+from pipelink_rules.check.wording import count, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.program import RING, Channel
+
+MOST_STAGES = 32
+
+
+def deadlock(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+    """PL0401: every role on a cycle waits for the next one."""
+    problem = item.problem
+    steps = _steps(Graph(item.composition), problem.trace)
+    targets = problem.target.split(" ")
+    channels = [
+        blueprint.channel_of[target] for target in targets if target in blueprint.channel_of
+    ]
+    names = sorted({resolved.connection(channel).name for channel in channels})
+    named = sorted({target for target in targets if target not in blueprint.channel_of})
+    subject = ", ".join([*names, *named])
+    owners = list(dict.fromkeys(action.origin.owner for action in steps))
+    helps = _more_stages(blueprint, item, channels)
+    if not helps:
+        helps = ("reorder the operations of one of these roles, so that it gives before it takes",)
+    return Diagnostic(
+        "PL0401",
+        f"{' and '.join(f'`{owner}`' for owner in owners)} can wait for each other for ever",
+        labels(
+            *((action.origin.span, _said(action)) for action in steps),
+            *((resolved.connection(channel).span, "") for channel in channels),
+        ),
+        expected="every cycle of waits spans at least one work item or stage",
+        found=f"a cycle of distance {problem.numbers[0]}" + _with(item, channels),
+        at_run_time="the kernel hangs",
+        notes=notes_of(blueprint, item, *targets),
+        trace=_lines(steps),
+        helps=helps,
+        subject=subject,
+    )
+
+
+def _with(item: Found, channels: list[Channel]) -> str:
+    rings = dict.fromkeys(channel.name for channel in channels)
+    said = [f"{count(item.stages[name], 'stage')} of {name}" for name in rings]
+    return " with " + ", ".join(said) if said else ""
+
+
+def _steps(graph: Graph, trace: tuple[tuple[int, int, int], ...]) -> list[Action]:
+    """The actions on the cycle that wait or are waited for, in order of execution."""
+    nodes = [node for node, _, _ in trace]
+    kept = []
+    for place, node in enumerate(nodes):
+        action = graph.actions[node]
+        around = (nodes[place - 1], nodes[(place + 1) % len(nodes)])
+        if action is not None and any(graph.actions[other] is None for other in around):
+            kept.append(action)
+    return kept
+
+
+def _said(action: Action) -> str:
+    return "waits here" if action.kind in (WAIT, MEET) else "gives only here"
+
+
+def _name(action: Action) -> str:
+    return f"`{action.origin.text}`"
+
+
+def _lines(steps: list[Action]) -> tuple[str, ...]:
+    """Backwards along the cycle: who waits for whom, and why that one has not come."""
+    lines = []
+    for place in range(len(steps) - 1, -1, -1):
+        action, earlier = steps[place], steps[place - 1]
+        owner = action.origin.owner
+        if action.kind in (WAIT, MEET) and earlier.kind not in (WAIT, MEET):
+            lines.append(
+                f"{owner} waits at {_name(action)} for {_name(earlier)} of {earlier.origin.owner}"
+            )
+        else:
+            lines.append(f"{owner} comes to {_name(action)} only after {_name(earlier)}")
+    return tuple(lines)
+
+
+def _more_stages(blueprint: ProtocolIndex, item: Found, channels: list[Channel]) -> tuple[str, ...]:
+    """The smallest stage counts that break the cycle, one ring at a time."""
+    found = []
+    for channel in {channel.name: channel for channel in channels}.values():
+        have = item.stages[channel.name]
+        for stages in range(have + 1, have + MOST_STAGES):
+            if is_live(blueprint, {**item.stages, channel.name: stages}, item.work):
+                more = (stages - have) * channel.stage_bytes
+                found.append((more, _ask(channel, stages, more)))
+                break
+    return tuple(text for _, text in sorted(found))
+
+
+def _ask(channel: Channel, stages: int, more: int) -> str:
+    if channel.kind == RING and stages <= channel.maximum and channel.minimum != channel.maximum:
+        where = f"set `stages: {{min: {stages}}}` of port `{channel.producer[1]}`"
+    else:
+        where = f"give `{channel.name}` {count(stages, 'stage')}"
+    return f"{where}: {more} bytes of shared memory more"
+
+
+def starved(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+    """PL0401: the last wait of a role is for an arrival that nobody makes."""
+    problem = item.problem
+    assert problem.first is not None
+    origin = problem.first.origin
+    found, wanted = problem.numbers
+    role = resolved.contracts[origin.instance].role(origin.role)
+    return Diagnostic(
+        "PL0401",
+        f"the last `{origin.text}` of `{origin.owner}` waits for ever",
+        labels(
+            (origin.span, f"{found} of {wanted} arrivals come to the last one"),
+            (role.where("prologue"), "one more before the first work item"),
+        ),
+        expected="every role to come as often as those it waits for",
+        found=f"{found} of {wanted} arrivals",
+        at_run_time="the kernel hangs after its last work item",
+        helps=(
+            f"let the other roles of `{origin.name}` come once more, in a prologue or epilogue",
+        ),
+        subject=f"{origin.instance}.{origin.name}",
+    )

@@ -1,0 +1,111 @@
+"""Does every phase get the arrivals and bytes it waits for, and every item its data?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from pipelink_rules.check.protocol.model import (
+    ARRIVALS,
+    COPY,
+    MEET,
+    READS,
+    SIGNAL,
+    UNKNOWN,
+    WAIT,
+    WRITES,
+    Action,
+    Composition,
+)
+from pipelink_rules.check.protocol.problem import Problem
+
+
+def count_errors(composition: Composition) -> Iterator[Problem]:
+    """Phases that never complete or complete early, and items that are read unwritten."""
+    yield from _phases(composition)
+    yield from _generations(composition)
+    yield from _contents(composition)
+
+
+def missing_arrivals(run: Composition) -> Iterator[Problem]:
+    """Waits of a finite run for arrivals that never come: a role has begun with one too many."""
+    came: dict[tuple[str, int], int] = defaultdict(int)
+    for process in run.processes:
+        for action in process.period:
+            if action.kind == SIGNAL or action.kind in ARRIVALS:
+                came[action.target, action.item] += action.amount
+    needed = {name: barrier.arrivals for name, barrier in run.barriers.items()}
+    needed |= {name: barrier.threads for name, barrier in run.named.items()}
+    for process in run.processes:
+        for action in process.period:
+            if action.kind in (WAIT, MEET) and action.item >= 0:
+                found = came[action.target, action.item]
+                if found < needed[action.target]:
+                    numbers = (found, needed[action.target])
+                    yield Problem("starved", action.target, action, None, numbers)
+                    break
+
+
+def _phases(composition: Composition) -> Iterator[Problem]:
+    arrivals: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    copies: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    for process in composition.processes:
+        for action in process.period:
+            if action.kind in ARRIVALS:
+                items = composition.barriers[action.target].items
+                arrivals[action.target, action.item % items].append(action)
+            elif action.kind == COPY:
+                items = composition.barriers[action.barrier].items
+                copies[action.barrier, action.item % items].append(action)
+    for name, barrier in composition.barriers.items():
+        for item in range(barrier.items):
+            came, copied = arrivals[name, item], copies[name, item]
+            found = sum(action.amount for action in came)
+            if found != barrier.arrivals:
+                first = came[0] if came else None
+                numbers = (found, barrier.arrivals, item, barrier.items)
+                yield Problem("arrivals", name, first, None, numbers)
+                break
+            announced = sum(action.bytes for action in came)
+            delivered = sum(action.bytes for action in copied)
+            if announced and any(action.bytes == UNKNOWN for action in copied):
+                continue  # one bulk copy brings what was announced
+            if announced != delivered:
+                telling = [action for action in came if action.bytes] or copied
+                yield Problem("bytes", name, telling[0], None, (announced, delivered, item))
+                break
+
+
+def _generations(composition: Composition) -> Iterator[Problem]:
+    came: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    used: dict[str, Action] = {}
+    for process in composition.processes:
+        for action in process.period:
+            if action.kind == SIGNAL:
+                generations = composition.named[action.target].generations
+                came[action.target, action.item % generations].append(action)
+                used.setdefault(action.target, action)
+    for name, barrier in composition.named.items():
+        for generation in range(barrier.generations):
+            found = sum(action.amount for action in came[name, generation])
+            if found != barrier.threads:
+                yield Problem("threads", name, used.get(name), None, (found, barrier.threads))
+                break
+
+
+def _contents(composition: Composition) -> Iterator[Problem]:
+    written: set[tuple[str, int]] = set()
+    for process in composition.processes:
+        for action in process.period:
+            if action.kind in WRITES:
+                items = composition.memories[action.target].items
+                written.add((action.target, action.item % items))
+    told: set[str] = set()
+    for process in composition.processes:
+        for action in process.period:
+            if action.kind not in READS or action.target in told:
+                continue
+            items = composition.memories[action.target].items
+            if not items or action.item < 0 or (action.target, action.item % items) not in written:
+                told.add(action.target)
+                yield Problem("unwritten", action.target, action, None, (action.item,))

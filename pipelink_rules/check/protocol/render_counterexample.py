@@ -1,0 +1,231 @@
+"""A run into a problem, told line by line: who does what, with which item in which stage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from pipelink_rules.check.protocol.counterexample import Counterexample, CounterexampleStep
+from pipelink_rules.check.protocol.interpreter import ORDER, PHASE, PROXY, Fault, Interpreter, State
+from pipelink_rules.check.protocol.model import (
+    ARRIVE,
+    AWAIT,
+    COPY,
+    FENCE,
+    MEET,
+    READ,
+    SIGNAL,
+    TOUCH,
+    WAIT,
+    WRITE,
+    Action,
+)
+
+MOST_LINES = 12
+_WARPS = ("some warps", "other warps")
+
+
+class _Row(NamedTuple):
+    who: str
+    texts: tuple[str, ...]
+    where: tuple[int, int] | None  # item, stage
+    last: int = 0  # item; rows of several items are told once
+
+
+def lines(schedule: Counterexample) -> tuple[str, ...]:
+    """At most MOST_LINES lines; each is one process at one item."""
+    return _Teller(schedule).lines()
+
+
+class _Teller:
+    def __init__(self, schedule: Counterexample):
+        self.schedule = schedule
+        self.execution = Interpreter(schedule.run)
+        self.names = [self._name(index) for index in range(len(schedule.run.processes))]
+
+    def _name(self, index: int) -> str:
+        """What tells a process from others with the same roles."""
+        processes = self.schedule.run.processes
+        name, same = processes[index].name, [p.name for p in processes]
+        name, _, cta = name.partition("@")
+        group = name.partition(" warpgroup ")[2]
+        said = [f"warpgroup {group}"] if group else []
+        said += [f"CTA {cta}"] if cta else []
+        if Counter(same)[same[index]] > 1:
+            said.append(_WARPS[same[:index].count(same[index]) % 2])
+        return f" ({', '.join(said)})" if said else ""
+
+    def lines(self) -> tuple[str, ...]:
+        steps = self._gathered()
+        fault = self.schedule.fault
+        rows = self._rows(steps[:-1] if fault else steps)
+        told = [self._told(row) for row in rows]
+        if fault:
+            told.append(self._fault(steps, fault))
+        told += [self._waits(place) for place in self.schedule.stuck]
+        if len(told) > MOST_LINES:
+            rest = told[len(told) - MOST_LINES + 1 :]
+            told = [f"... {len(told) - len(rest)} lines like these before", *rest]
+        numbers = [line if line.startswith("...") else "" for line in told]
+        width = len(str(len(told)))
+        return tuple(
+            number or f"{place:{width}} {line}"
+            for place, (number, line) in enumerate(zip(numbers, told, strict=True), 1)
+        )
+
+    def _gathered(self) -> tuple[CounterexampleStep, ...]:
+        """The same steps with as few changes between processes as they allow."""
+        steps = self.schedule.steps
+        body = list(steps[:-1] if self.schedule.fault else steps)
+        state, found = self.execution.start(), []
+        current = body[0].process if body else 0
+        while body:
+            order = sorted(body, key=lambda step: (not step.lands, step.process != current))
+            for step in order:
+                after = self._do(state, step)
+                if after is not None:
+                    break
+            else:
+                return steps
+            body.remove(step)
+            found.append(step)
+            state, current = after, current if step.lands else step.process
+        if self.schedule.fault is None:
+            return tuple(found)
+        last = steps[-1]
+        if state.positions[last.process] != last.position:
+            return steps
+        fault = self.execution.act(state, last.process)[1]
+        return (*found, last) if fault == self.schedule.fault else steps
+
+    def _do(self, state: State, step: CounterexampleStep) -> State | None:
+        place = (step.process, step.position)
+        if step.lands:
+            return self.execution.land(state, place) if place in state.flying else None
+        if state.positions[step.process] != step.position:
+            return None
+        after, fault = self.execution.act(state, step.process)
+        return None if fault else after
+
+    def _rows(self, steps: tuple[CounterexampleStep, ...]) -> list[_Row]:
+        rows: list[_Row] = []
+        for step in steps:
+            action = self.execution.programs[step.process][step.position]
+            if step.lands or action.kind in (TOUCH, MEET) or self._idle(step, action):
+                continue
+            who, where = self._who(step.process, action), self._where(action)
+            row = _Row(who, (action.origin.text,), where, where[0] if where else 0)
+            before = rows[-1] if rows else None
+            if before and before.who == who and (where is None or before.where in (None, where)):
+                where = where or before.where
+                rows[-1] = _Row(who, (*before.texts, *row.texts), where, where[0] if where else 0)
+            else:
+                rows.append(row)
+        return _repeated(rows)
+
+    def _idle(self, step: CounterexampleStep, action: Action) -> bool:
+        """Whether it awaits groups of which none is pending."""
+        groups = self.execution.pending[step.process][step.position]
+        return action.kind == AWAIT and not any(
+            self.execution.programs[index][position].kind == action.target
+            for index, position in groups
+        )
+
+    def _who(self, index: int, action: Action) -> str:
+        return f"{action.origin.owner}{self.names[index]}"
+
+    def _where(self, action: Action) -> tuple[int, int] | None:
+        """The item that an action is about, and its stage."""
+        if action.kind in (WAIT, ARRIVE):
+            stages = self.schedule.run.barriers[action.target].stages
+            # A producer waits until the item is gone that was in the stage before.
+            ahead = stages if action.kind == WAIT and action.target.endswith(".empty") else 0
+            return action.item + ahead, action.item % stages
+        if action.kind in (AWAIT, FENCE, SIGNAL, MEET, TOUCH):
+            return None
+        return action.item, action.item % self.schedule.run.memories[action.target].stages
+
+    def _told(self, row: _Row) -> str:
+        text = f"{row.who}: {', '.join(dict.fromkeys(row.texts))}"
+        if row.where is None:
+            return text
+        item, stage = row.where
+        return f"{text}: " + (
+            f"items {item} to {row.last}" if row.last != item else _at(item, stage)
+        )
+
+    def _waits(self, place: tuple[int, int]) -> str:
+        action = self.execution.programs[place[0]][place[1]]
+        where = self._where(action)
+        said = f" for {_at(*where)}" if where else ""
+        return f"{self._who(place[0], action)}: {action.origin.text} waits{said} for ever"
+
+    def _fault(self, steps: tuple[CounterexampleStep, ...], fault: Fault) -> str:
+        state = self.execution.start()
+        for step in steps[:-1]:
+            place = (step.process, step.position)
+            if step.lands:
+                state = self.execution.land(state, place)
+            else:
+                state = self.execution.act(state, step.process)[0] or state
+        action = self.execution.programs[fault.place[0]][fault.place[1]]
+        where = self._where(action)
+        head = f"{self._who(fault.place[0], action)}: {action.origin.text}"
+        head += f": {_at(*where)}" if where else ""
+        return f"{head}; {self._says(state, action, fault)}"
+
+    def _says(self, state: State, action: Action, fault: Fault) -> str:
+        programs = self.execution.programs
+        others = [programs[index][position] for index, position in fault.others]
+        other = others[0] if others else action
+        of = f"`{other.origin.text}` of `{other.origin.owner}`"
+        if fault.kind == PROXY:
+            item = "" if other.item == action.item else f" of item {other.item}"
+            if action.kind == COPY:
+                return f"no fence: it may overtake {of}{item}"
+            return f"no fence: it need not see {of}{item}"
+        if fault.kind == PHASE:
+            at = self.execution.mbarriers[
+                action.target, action.item % self.schedule.run.barriers[action.target].stages
+            ]
+            stages = self.schedule.run.barriers[action.target].stages
+            counted = state.phases[at][0] * stages + action.item % stages
+            if action.kind == ARRIVE:
+                return f"it counts for item {counted}, which is not complete"
+            return f"the barrier is at item {counted}, and its parity looks the same"
+        if fault.kind != ORDER:
+            threads = self.schedule.run.named[action.target].threads
+            here = state.rounds[self.execution.named[action.target]] // threads
+            return f"it is for round {action.item}, and counts for round {here}"
+        flying = [programs[i][p] for i, p in fault.others if (i, p) in state.flying]
+        if flying:
+            return f"`{flying[0].origin.text}` still writes item {flying[0].item} there"
+        if action.kind in (COPY, WRITE) and other.kind not in (COPY, WRITE):
+            return f"{of} still reads item {other.item} there"
+        holds = state.contents[self.execution.slots[self.execution.slot(fault.place)]][0]
+        if action.kind in (COPY, WRITE):
+            return f"it wipes out item {holds}"
+        verb = "finds" if action.kind == READ else "reads"
+        return f"it {verb} " + ("what was there before" if holds < 0 else f"item {holds} there")
+
+
+def _at(item: int, stage: int) -> str:
+    return f"item {item}, stage {stage}"
+
+
+def _repeated(rows: list[_Row]) -> list[_Row]:
+    """Rows of one process that do the same with one item after the other become one."""
+    found: list[_Row] = []
+    for row in rows:
+        before = found[-1] if found else None
+        if (
+            before
+            and before.where
+            and row.where
+            and (before.who, before.texts) == (row.who, row.texts)
+            and row.where[0] == before.last + 1
+        ):
+            found[-1] = before._replace(last=row.where[0])
+        else:
+            found.append(row)
+    return found

@@ -1,0 +1,157 @@
+"""Does every role get work items it can do, and tensors that nobody else is writing?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
+from pipelink_rules.check.registry import Check
+from pipelink_rules.check.wording import labels
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.contract import Contract, WorkField
+
+SAMPLES = 32
+
+
+def check_field_ranges(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1001: the schedule gives only values that every role can take."""
+    scheduler = resolved.program.schedule[0]
+    contract = resolved.contracts[scheduler]
+    given = {field.name: field for field in contract.work.fields} if contract.work else {}
+    for instance in resolved.program.instances:
+        work = instance.variant.contract.work
+        if instance.name == scheduler or work is None:
+            continue
+        for field in work.fields:
+            source = given.get(field.name)
+            if source and field.ordinal_of and not _numbers_alike(source, field):
+                yield _numbered_otherwise(scheduler, instance.name, source, field)
+                continue
+            problem = _outside(contract, source, field) if source else ""
+            if source and problem:
+                yield Diagnostic(
+                    "PL1001",
+                    f"`{scheduler}` may give `{instance.name}` a {field.name} {problem}",
+                    labels(
+                        (field.span, f"takes {_range(field)}"),
+                        (source.span, f"gives {_given(contract, source)}"),
+                    ),
+                    expected=_range(field),
+                    found=_given(contract, source),
+                    at_run_time=f"`{instance.name}` leaves out or adds operations: it may hang",
+                    helps=(
+                        f"declare the range of `{field.name}` in the schedule, if it keeps it",
+                        f"or make `{instance.name}` take every value",
+                    ),
+                    subject=f"{instance.name}.{field.name}",
+                )
+
+
+def _numbers_alike(source: WorkField, field: WorkField) -> bool:
+    same = source.ordinal_of == field.ordinal_of
+    return same and evaluate(source.times or "0", {}) == evaluate(field.times or "0", {})
+
+
+def _numbering(field: WorkField) -> str:
+    return f"{field.times} items of each {field.ordinal_of}" if field.ordinal_of else "any number"
+
+
+def _numbered_otherwise(
+    scheduler: str, instance: str, source: WorkField, field: WorkField
+) -> Diagnostic:
+    return Diagnostic(
+        "PL1001",
+        f"`{scheduler}` numbers items by {field.name} otherwise than `{instance}` expects",
+        labels(
+            (field.span, f"expects {_numbering(field)}"),
+            (source.span, f"gives {_numbering(source)}"),
+        ),
+        expected=_numbering(field),
+        found=_numbering(source),
+        at_run_time="items that others wait for are left out, or come twice",
+        helps=("give both the same parameters",),
+        subject=f"{instance}.{field.name}",
+    )
+
+
+def _range(field: WorkField) -> str:
+    low, high = field.minimum.text, field.maximum.text if field.maximum else ""
+    return f"{field.name} from {low} to {high}" if high else f"{field.name} from {low} up"
+
+
+def _given(contract: Contract, source: WorkField) -> str:
+    if source.value is None:
+        return _range(source)
+    low = max(min(_values(contract, source)), source.minimum.literal or 0)
+    return f"{source.name} = {source.value}, {low} or more"
+
+
+def _outside(contract: Contract, source: WorkField, field: WorkField) -> str:
+    """Why a value of the schedule need not fit, or ""."""
+    low, high = field.minimum.literal, field.maximum.literal if field.maximum else None
+    if low and not _at_least(contract, source, low):
+        return f"below {low}"
+    if high is not None and not _at_most(contract, source, high):
+        return f"above {high}"
+    return ""
+
+
+def _at_least(contract: Contract, source: WorkField, low: int) -> bool:
+    declared = source.minimum.literal
+    if declared is not None and declared >= low:
+        return True
+    return source.value is not None and min(_values(contract, source)) >= low
+
+
+def _at_most(contract: Contract, source: WorkField, high: int) -> bool:
+    declared = source.maximum.literal if source.maximum else None
+    if declared is not None and declared <= high:
+        return True
+    return source.value is not None and max(_values(contract, source)) <= high
+
+
+def _values(contract: Contract, source: WorkField) -> list[int]:
+    """The value for symbols from their minimum up."""
+    assert source.value is not None
+    symbols = {symbol.name: symbol for symbol in contract.symbols}
+    found = []
+    for step in (0, 1, 2, 3, 5, 8, 64, 4096, 2**20):
+        env = {}
+        for name in names(source.value):
+            symbol = symbols[name]
+            first = -(-symbol.minimum // symbol.multiple_of) * symbol.multiple_of
+            env[name] = min(first + step * symbol.multiple_of, symbol.maximum)
+        found.append(evaluate(source.value, env))
+    return found
+
+
+def check_tensor_order(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0507: nothing in one kernel orders a write of a tensor before another use of it."""
+    for keyword, ends in resolved.program.tensors:
+        ports = [(end, resolved.port(end)) for end in ends]
+        written = [(end, port) for end, port in ports if port.direction == "out"]
+        if not written or len(ports) == 1:
+            continue
+        end, port = written[0]
+        other, second = next(item for item in ports if item[0] != end)
+        reads = second.direction == "in"
+        verb = "reads" if reads else "writes"
+        yield Diagnostic(
+            "PL0507",
+            f"tensor `{keyword}` is written by `{qualified_name(end)}` and "
+            f"{'read' if reads else 'written'} by `{qualified_name(other)}` in no order",
+            labels(
+                (resolved.program.spec.where("tensors", keyword), ""),
+                (port.span, f"`{qualified_name(end)}` writes it"),
+                (second.span, f"`{qualified_name(other)}` {verb} it"),
+            ),
+            expected="a tensor that one port writes is used by no other port of the kernel",
+            found=f"{len(ports)} ports of one tensor",
+            at_run_time="other CTAs have written their part or not: wrong results, at times",
+            helps=(f"give `{qualified_name(other)}` a keyword of its own",),
+            subject=keyword,
+        )
+
+
+RULES = (Check(("PL1001",), check_field_ranges), Check(("PL0507",), check_tensor_order))

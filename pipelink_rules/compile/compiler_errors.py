@@ -1,0 +1,176 @@
+"""What does a failed compiler mean to a component's author?  Its text, mapped to the contract."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.toolkit.process import ToolOutput, run_tool
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+TIMEOUT = 1800.0  # seconds; the largest CuTe kernels take four minutes
+_QUOTED = 24  # lines of a tool's text in a message
+_NVCC = re.compile(r"^(?P<file>[^\s:(][^(:]*)\((?P<line>\d+)\): error(?: #[\w-]+)?: (?P<text>.*)$")
+_GCC = re.compile(
+    r"^(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$"
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Whose code is compiled: for messages."""
+
+    name: str  # "component `bias`", "the glue of `gemm`"
+    contract: Contract | None = None
+    header: str = ""  # text of the generated contract header, for did-you-mean
+
+
+def run(argv: Sequence[str], toolkit: Toolkit, cwd: str | Path | None = None) -> ToolOutput:
+    """Runs a tool of the toolkit; PL1204 or PL1205 where it could not do its work at all."""
+    output = run_tool(argv, toolkit.environment(os.environ), cwd=cwd, timeout=TIMEOUT)
+    check_alive(output)
+    return output
+
+
+def check_alive(output: ToolOutput) -> None:
+    """Raises where a tool crashed, could not start or never ended."""
+    tool = Path(output.argv[0]).name
+    if output.timed_out:
+        raise error(
+            "PL1205",
+            f"{tool} did not end within {TIMEOUT:.0f} s",
+            notes=(command_note(output),),
+            subject=tool,
+        )
+    if output.code < 0 or output.code in (126, 127):
+        ended = f"signal {-output.code}" if output.code < 0 else "it could not be started"
+        raise error(
+            "PL1204",
+            f"{tool} broke down ({ended})",
+            found=quote(output.text),
+            notes=(command_note(output),),
+            helps=("`pipelink doctor` checks the toolkit",),
+            subject=tool,
+        )
+
+
+def compile_checked(
+    argv: Sequence[str], toolkit: Toolkit, subject: Subject, cwd: str | Path | None = None
+) -> ToolOutput:
+    """Runs a compiler; PL0905 with its errors at their source lines where it refuses the code."""
+    output = run(argv, toolkit, cwd)
+    if not output.ok:
+        raise PipelinkError(diagnose(output, subject))
+    return output
+
+
+def command_note(output: ToolOutput) -> str:
+    """The command, as it can be run again by hand."""
+    return "command: " + " ".join(output.argv)
+
+
+def quote(text: str, limit: int = _QUOTED) -> str:
+    """The first lines of a tool's text."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    cut = [f"... {len(lines) - limit} more lines"] if len(lines) > limit else []
+    return "\n".join(lines[:limit] + cut)
+
+
+def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
+    """The finding behind a refused compilation."""
+    labels: list[Label] = []
+    helps: list[str] = []
+    for line in output.text.splitlines():
+        found = _NVCC.match(line) or _GCC.match(line)
+        if not found:
+            continue
+        labels.append(Label(_span_of(found), found["text"]))
+        labels += _contract_labels(found["text"], subject)
+        helps += _helps(found["text"], subject)
+    contract = subject.contract
+    if not labels and contract is not None and contract.file:
+        labels.append(Label(contract.span or Span(contract.file), "the contract"))
+    return Diagnostic(
+        "PL0905",
+        f"{subject.name} does not compile",
+        tuple(dict.fromkeys(labels)),
+        expected="a source that compiles against the header generated from its contract",
+        found=quote(output.text),
+        notes=(command_note(output),),
+        helps=tuple(dict.fromkeys(helps)),
+        subject=subject.name,
+    )
+
+
+def _span_of(found: re.Match[str]) -> Span:
+    """The place of an error: nvcc gives the line alone, and its text often names a word there."""
+    number = int(found["line"][-9:])
+    column = int((found.groupdict().get("column") or "0")[-9:])
+    try:
+        line = (
+            Path(found["file"])
+            .read_text(encoding="utf-8", errors="replace")
+            .split("\n")[number - 1]
+        )
+    except (OSError, IndexError, ValueError):
+        return Span(found["file"], number, max(column, 1))
+    for word in reversed(re.findall(r'"(\w+)"', found["text"])):
+        if hit := re.search(rf"\b{word}\b", line):
+            return Span(found["file"], number, hit.start() + 1, len(word))
+    code = line.strip()
+    start = column or len(line) - len(line.lstrip()) + 1
+    return Span(found["file"], number, start, 1 if column else max(1, len(code)))
+
+
+def _undefined(text: str) -> str:
+    found = re.match(r'identifier "(\w+)" is undefined', text)
+    return found[1] if found else ""
+
+
+def _contract_labels(text: str, subject: Subject) -> list[Label]:
+    name, contract = _undefined(text), subject.contract
+    if not name or contract is None:
+        return []
+    close = set(_close(name, subject))
+    spans = [(param.name, param.span) for param in contract.params]
+    spans += [(port.name, port.span) for port in contract.ports]
+    spans += [(role.name, role.span) for role in contract.roles]
+    return [
+        Label(span, f"the contract declares `{declared}`")
+        for declared, span in spans
+        if span and ({declared, f"k{declared}"} & close or name.endswith(declared))
+    ]
+
+
+def _helps(text: str, subject: Subject) -> list[str]:
+    name, contract = _undefined(text), subject.contract
+    if name and re.search(rf"\b{name}\b", subject.header):
+        return [f"`{name}` is in the component's namespace: write PL_COMPONENT::{name}"]
+    if name and contract is not None:
+        close = _close(name, subject)
+        if close:
+            return [f"did you mean `{close[0]}`?"]
+        params = ", ".join(f"k{param.name}" for param in contract.params)
+        return [f"parameters of the contract are constants of the generated header: {params}"]
+    if "incompatible with previous" in text or "declaration is incompatible" in text:
+        return [
+            "the entry's prototype is generated: its arguments follow the ports of the contract"
+        ]
+    missing = re.match(r"(\S+\.contract\.cuh): No such file", text)
+    if missing and contract is not None:
+        return [f"the header of this component is {contract.component}.contract.cuh"]
+    return []
+
+
+def _close(name: str, subject: Subject) -> list[str]:
+    known = set(re.findall(r"\b[A-Za-z_]\w*\b", subject.header))
+    if subject.contract is not None:
+        known |= {f"k{param.name}" for param in subject.contract.params}
+    return difflib.get_close_matches(name, sorted(known - {name}), 2, 0.6)

@@ -1,0 +1,275 @@
+"""How many registers does a role need?  Linked alone and assembled with several counts.
+
+The role, the device runtime and a generated kernel are linked to PTX once; ptxas then gets that
+text with `.maxnreg R`.  The smallest R without a spill is the smallest setmaxnreg value; the
+smallest R that assembles at all is the floor at kernel entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelink_rules.compile.command_lines import nvlink_argv, ptxas_argv
+from pipelink_rules.compile.compiler_errors import Subject, command_note, quote, run
+from pipelink_rules.compile.ptx import closing_brace
+from pipelink_rules.compile.ptxas_log import (
+    TOO_FEW_REGISTERS,
+    WGMMA_SERIALISED,
+    AssemblerLog,
+    FunctionLog,
+    read_assembler_log,
+)
+from pipelink_rules.compile.register_probe_source import kernel_name
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.model.contract import Role
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Measured, Variant
+from pipelink_rules.toolkit.process import ToolOutput
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+STEP = 8  # setmaxnreg takes multiples of 8
+WORKERS = 2
+
+
+def link_probe(
+    objects: Iterable[str | Path], arch: str, toolkit: Toolkit, folder: Path, subject: Subject
+) -> str:
+    """The PTX of the linked probe kernels."""
+    out = folder / "probe.ptx"
+    argv = nvlink_argv(toolkit, arch, [str(path) for path in objects], str(out), ptx=True)
+    output = run(argv, toolkit)
+    if not output.ok:
+        raise PipelinkError(_link_failure(output, subject))
+    return out.read_text(encoding="utf-8")
+
+
+def probe_role(
+    variant: Variant, role: Role, ptx: str, arch: str, toolkit: Toolkit, folder: Path
+) -> Measured:
+    """What one role needs; raises where it spills even with all registers, or is serialised."""
+    assemble = _Assembler(
+        variant, role, only_kernel(ptx, kernel_name(role.name)), arch, toolkit, folder
+    )
+    limit = TARGETS[arch].setmaxnreg_maximum if arch in TARGETS else 240
+    lowest = TARGETS[arch].setmaxnreg_minimum if arch in TARGETS else STEP * 3
+    promised = role.registers.minimum.literal or lowest
+    promised = min(max(promised, lowest), limit)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        registers = smallest(
+            lambda counts: list(pool.map(assemble, counts)), lowest, limit, promised
+        )
+    best = assemble(registers or limit)
+    found = best.log.function(kernel_name(role.name)) or FunctionLog("")
+    assemble.check_best(best, found, registers)
+    entry = lowest
+    if "wgmma." in ptx:  # the only instructions with a floor of their own
+        floor = assemble(lowest)
+        entry = lowest if floor.assembled else floor.log.register_floor or registers
+    return Measured(registers or limit, entry, found.stack_bytes, found.shared_bytes)
+
+
+def smallest(
+    attempt: Callable[[list[int]], list[Attempt]], lowest: int, limit: int, guess: int
+) -> int:
+    """The smallest count, in steps of 8, from which on nothing spills; 0 where the limit does.
+
+    The guess (the contract's promise) and its neighbour below come first: where the contract is
+    exact, they settle it.  ptxas may spill with more registers what it fits into fewer, so a few
+    counts above the answer have to fit as well, up to what it uses when it may use all.
+    `attempt` gets several counts at once.
+    """
+    tried = dict(zip(sorted({guess, limit}), attempt(sorted({guess, limit})), strict=True))
+    if not tried[limit].fits:
+        return 0
+    free = min(limit, max(lowest, -(-tried[limit].used // STEP) * STEP))
+    if guess >= free:  # the same code as with the limit
+        best = _below(attempt, lowest, free)
+    elif tried[guess].fits:
+        best = _below(attempt, lowest, guess)
+    else:
+        best = _between(attempt, guess, free)
+    while True:
+        above = {best + distance for distance in (8, 16, 32, 64) if best + distance < free}
+        failed = [count for count, fits in _fits(attempt, above).items() if not fits]
+        if not failed:
+            return best
+        best = _between(attempt, max(failed), free)
+
+
+def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
+    """Whether each count fits, in rising order."""
+    asked = sorted(set(counts))
+    return {count: result.fits for count, result in zip(asked, attempt(asked), strict=True)}
+
+
+def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
+    """The smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
+    for distance in (STEP, STEP, 4 * STEP):
+        count = max(lowest, high - distance)
+        if count == high:
+            return high
+        if not _fits(attempt, {count})[count]:
+            return _between(attempt, count, high)
+        high = count
+    return _between(attempt, lowest - STEP, high)
+
+
+def _between(attempt: Callable[[list[int]], list[Attempt]], low: int, high: int) -> int:
+    """The border between `low`, which does not fit, and `high`, which does."""
+    while high - low > STEP:
+        third = max(STEP, (high - low) // 3 // STEP * STEP)
+        for count, fits in _fits(attempt, {low + third, min(low + 2 * third, high - STEP)}).items():
+            if fits:
+                high = count
+                break
+            low = count
+    return high
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of ptxas."""
+
+    assembled: bool
+    fits: bool  # assembled without stack or spills
+    used: int  # registers it took
+    log: AssemblerLog
+    output: ToolOutput
+
+
+class _Assembler:
+    """Runs ptxas on one probe kernel; each register count once."""
+
+    def __init__(
+        self, variant: Variant, role: Role, ptx: str, arch: str, toolkit: Toolkit, folder: Path
+    ):
+        self._variant, self._role, self._ptx = variant, role, ptx
+        self._arch, self._toolkit, self._folder = arch, toolkit, folder
+        self.runs: dict[int, Attempt] = {}
+
+    def __call__(self, registers: int) -> Attempt:
+        if registers in self.runs:
+            return self.runs[registers]
+        stem = self._folder / f"{self._role.name}_{registers}"
+        source = stem.with_suffix(".ptx")
+        source.write_text(with_registers(self._ptx, registers), encoding="utf-8")
+        argv = ptxas_argv(self._toolkit, self._arch, str(source), str(stem.with_suffix(".cubin")))
+        output = run(argv, self._toolkit)
+        log = read_assembler_log(output.text)
+        if not output.ok and TOO_FEW_REGISTERS not in {code for code, _ in log.coded}:
+            raise PipelinkError(self._refused(output))
+        numbers = log.function(kernel_name(self._role.name)) or FunctionLog("")
+        fits = output.ok and not numbers.stack_bytes and not numbers.spill_stores
+        self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log, output)
+        return self.runs[registers]
+
+    def check_best(self, best: Attempt, found: FunctionLog, registers: int) -> None:
+        """What no register count can repair."""
+        component, role = self._variant.contract.component, self._role.name
+        serialised = [text for code, text in best.log.coded if code in WGMMA_SERIALISED]
+        if serialised:
+            raise PipelinkError(
+                Diagnostic(
+                    "PL0926",
+                    f"the assembler serialises wgmma in role `{role}` of `{component}`",
+                    self._labels("body"),
+                    expected="wgmma groups in flight while the role goes on",
+                    found="; ".join(serialised),
+                    helps=(
+                        "let no accumulator be read, moved or passed by value between"
+                        " wgmma_fence() and wgmma_wait()",
+                    ),
+                    subject=f"{component}.{role}",
+                )
+            )
+        if registers:
+            return
+        if found.stack_bytes and not found.spill_stores:
+            raise PipelinkError(
+                Diagnostic(
+                    "PL0902",
+                    f"role `{role}` of `{component}` has {found.stack_bytes} bytes of local memory",
+                    self._labels("registers"),
+                    expected="all data in registers",
+                    found=f"{found.stack_bytes} bytes of stack, no spills",
+                    helps=(
+                        "index arrays by constants only: unroll the loop that indexes them",
+                        "never choose a relocation at run time (`at.ring[i]`)",
+                    ),
+                    subject=f"{component}.{role}",
+                )
+            )
+        raise PipelinkError(
+            Diagnostic(
+                "PL0910",
+                f"role `{role}` of `{component}` needs more registers than a thread can have",
+                self._labels("registers"),
+                expected=f"no spills with {max(self.runs)} registers",
+                found=f"{found.spill_stores} bytes of spill stores",
+                helps=("give each thread less: smaller tiles, or more warps",),
+                subject=f"{component}.{role}",
+            )
+        )
+
+    def _labels(self, clause: str) -> tuple[Label, ...]:
+        span = self._role.where(clause)
+        return (Label(span, f"role `{self._role.name}`"),) if span else ()
+
+    def _refused(self, output: ToolOutput) -> Diagnostic:
+        return Diagnostic(
+            "PL0905",
+            f"component `{self._variant.contract.component}` does not assemble",
+            self._labels("body"),
+            expected="inline assembly that ptxas accepts",
+            found=quote(output.text),
+            notes=(command_note(output),),
+            subject=self._variant.contract.component,
+        )
+
+
+_KERNEL = re.compile(r"^\.visible \.entry (\w+)", re.M)
+
+
+def only_kernel(ptx: str, name: str) -> str:
+    """The text without the other kernels."""
+    parts, position = [], 0
+    for found in _KERNEL.finditer(ptx):
+        if found[1] == name:
+            continue
+        parts.append(ptx[position : found.start()])
+        position = closing_brace(ptx, ptx.index("{", found.end())) + 1
+    return "".join([*parts, ptx[position:]])
+
+
+def with_registers(ptx: str, registers: int) -> str:
+    """The text with a register limit on its kernel."""
+    return re.sub(r"^(\.maxntid [^\n]*)$", rf"\1\n.maxnreg {registers}", ptx, count=1, flags=re.M)
+
+
+def _link_failure(output: ToolOutput, subject: Subject) -> Diagnostic:
+    missing = sorted(set(re.findall(r"[Uu]ndefined reference to '([^']+)'", output.text)))
+    contract = subject.contract
+    labels = (Label(contract.span, "this contract"),) if contract and contract.span else ()
+    if missing:
+        return Diagnostic(
+            "PL0913",
+            f"{subject.name} calls {', '.join(f'`{name}`' for name in missing)}, "
+            "which nobody defines",
+            labels,
+            expected="operations of <pipelink/runtime.cuh>, or functions of the component itself",
+            found=quote(output.text),
+            notes=(command_note(output),),
+            subject=subject.name,
+        )
+    return Diagnostic(
+        "PL1209",
+        f"{subject.name} does not link alone",
+        labels,
+        found=quote(output.text),
+        notes=(command_note(output),),
+        subject=subject.name,
+    )

@@ -1,0 +1,173 @@
+"""Which kernel shows what one role needs?  Variant -> CUDA text, one kernel per role.
+
+Relocations are constants, as in a linked kernel; all that varies at run time there (work fields,
+tensors, scalars, symbols, fragments of other components) comes from kernel parameters or memory,
+so that nothing of the role folds away and nothing is counted that would fold.
+"""
+
+from __future__ import annotations
+
+from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.contract.header import fragment_floats, role_types
+from pipelink_rules.contract.item_layout import item_layout, tensor_columns
+from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
+from pipelink_rules.model.variant import Variant
+
+_SCALARS = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
+_STAGES = 4  # of a ring in the probe, where its bounds allow
+
+
+def kernel_name(role: str) -> str:
+    """The probe kernel of a role."""
+    return f"pl_probe_{role}"
+
+
+def probe_threads(role: Role) -> int:
+    """Threads of a role as declared; a schedule runs inside of other roles and gets a warp."""
+    return 32 * max(1, evaluate(role.warps, {})) if not role.schedule else 32
+
+
+def probe_source(variant: Variant) -> str:
+    """The text of the probe: one translation unit with a kernel for each role."""
+    contract = variant.contract
+    lines = [
+        f"// Probe of {variant.name}: how many registers each role needs.",
+        "#include <pipelink/glue.cuh>",
+        f'#include "{contract.component}.contract.cuh"',
+        "",
+        "struct PlProbe {",
+        "  const volatile float* fragments;",
+        "  volatile float* results;",
+        "  const volatile int32_t* fields;",
+        "  uint32_t items;",
+        "};",
+    ]
+    for role in contract.roles:
+        lines += ["", *_kernel(variant, role)]
+    return "\n".join(lines) + "\n"
+
+
+def _kernel(variant: Variant, role: Role) -> list[str]:
+    contract = variant.contract
+    parameters = ["const PlProbe probe", *_parameters(contract, role)]
+    types = role_types(variant, role)
+    lines = [
+        f'extern "C" __global__ void __launch_bounds__({probe_threads(role)})',
+        f"{kernel_name(role.name)}({', '.join(parameters)}) {{",
+        "  extern __shared__ __align__(1024) uint8_t pl_shared[];",
+        "  const uint32_t shared = pipelink::shared_base(pl_shared);",
+    ]
+    ports = [port for port in contract.ports if port.role == role.name]
+    fragments = [port for port in ports if port.space == "registers" and not port.in_place]
+    lines += [f"  float {port.name}[{fragment_floats(port)}];" for port in fragments]
+    if not role.schedule:
+        lines += [f"  const {types[0]} pl_at{{{', '.join(_relocations(contract, role))}}};"]
+    kind = types[0] if role.schedule else types[1]
+    lines += [
+        f"  {kind} pl_port{{{', '.join(_port_values(contract, role))}}};",
+        "  for (uint32_t item = blockIdx.x; item < probe.items; item += gridDim.x) {",
+    ]
+    lines += [f"    {line}" for line in _work_item(variant, role, fragments)]
+    return [*lines, "  }", "}"]
+
+
+def _work_item(variant: Variant, role: Role, fragments: list[Port]) -> list[str]:
+    fields = variant.contract.work.fields if variant.contract.work else ()
+    symbol = variant.symbol(role.name)
+    kind = role_types(variant, role)[-1]
+    if role.schedule:
+        stores = [
+            f"probe.results[item * {len(fields)} + {n}] = __int_as_float(pl_work.{field.name});"
+            for n, field in enumerate(fields)
+        ]
+        return [f"{kind} pl_work;", f"{symbol}(pl_port, item, pl_work);", *stores]
+    values = [
+        f".{field.name} = probe.fields[item * {len(fields)} + {n}]"
+        for n, field in enumerate(fields)
+    ]
+    lines = []
+    for port in fragments:
+        if port.direction == "in":
+            lines += _each(port, f"{port.name}[i] = probe.fragments[i * 1024 + threadIdx.x];")
+    lines += [
+        f"const {kind} pl_work{{{', '.join(values)}}};",
+        f"{symbol}(pl_at, pl_port, pl_work, threadIdx.x);",
+    ]
+    for port in fragments:
+        if port.direction == "out" or port.name in _changed_in_place(variant.contract):
+            lines += _each(port, f"probe.results[i * 1024 + threadIdx.x] = {port.name}[i];")
+    return lines
+
+
+def _changed_in_place(contract: Contract) -> set[str]:
+    return {port.in_place for port in contract.ports if port.in_place}
+
+
+def _each(port: Port, body: str) -> list[str]:
+    count = fragment_floats(port)
+    return ["#pragma unroll", f"for (int i = 0; i < {count}; ++i) {body}"]
+
+
+def _parameters(contract: Contract, role: Role) -> list[str]:
+    found = []
+    for port in contract.ports:
+        if port.role != role.name:
+            continue
+        if port.space == "scalar":
+            found.append(f"{_SCALARS[port.type]} {port.name}")
+        elif port.space == "global" and port.tile is not None:
+            found.append(f"const __grid_constant__ pipelink::TensorMap {port.name}")
+        elif port.space == "global":
+            found.append(f"{DTYPES[port.members[0].dtype][1]}* {port.name}")
+        elif port.space == "counter":
+            found.append(f"uint32_t* {port.name}")
+    return found + [f"int32_t pl_symbol_{symbol.name}" for symbol in contract.symbols]
+
+
+def _port_values(contract: Contract, role: Role) -> list[str]:
+    found = []
+    for port in contract.ports:
+        if port.role != role.name or (port.space == "registers" and port.in_place):
+            continue
+        if port.space in RINGS:
+            value = "{0, 0}"
+        elif port.space == "global" and port.tile is not None:
+            value = f"&{port.name}"
+        elif port.space == "counter":
+            scope = f"pipelink::k{port.scope.capitalize()}Scope"
+            value = f"pipelink::counters_of({port.name}, {evaluate(port.arrivals, {})}, {scope}, 1)"
+        else:
+            value = port.name
+        found.append(f".{port.name} = {value}")
+    return found + [f".{symbol.name} = pl_symbol_{symbol.name}" for symbol in contract.symbols]
+
+
+def _relocations(contract: Contract, role: Role) -> list[str]:
+    """Plausible constants: rings and buffers one after the other, then the barriers."""
+    found, offset, site = [], 0, 1
+    barriers = 200 * 1024
+    for port in contract.ports:
+        if port.role == role.name and port.space in RINGS:
+            tensor = port.space == "tensor_memory"
+            size = tensor_columns(port) if tensor else item_layout(port).stage_bytes
+            data = "128" if tensor else f"shared + {offset}"
+            stages = max(port.stages.minimum, min(_STAGES, port.stages.maximum))
+            found.append(
+                f".{port.name} = pipelink::local_ring({data}, shared + {barriers}, "
+                f"{size}, {stages}, {site})"
+            )
+            offset += 0 if tensor else stages * size
+            barriers += 16 * stages
+            site += 1
+    for buffer in contract.buffers:
+        if buffer.role == role.name:
+            size = evaluate(buffer.bytes, {})
+            offset = -(-offset // buffer.align) * buffer.align
+            found.append(f".{buffer.name} = {{shared + {offset}, {size}}}")
+            offset += size
+    named = [barrier for barrier in contract.named_barriers if role.name in barrier.roles]
+    for number, barrier in enumerate(named, 1):
+        threads = evaluate(barrier.count, {})
+        found.append(f".{barrier.name} = {{{number}, {threads}, {site}, 0}}")
+        site += 1
+    return found

@@ -1,0 +1,135 @@
+"""Which names does an object share with every other object, and with which body?
+
+Inline functions, templates, members and inline variables are weak: a link keeps one definition per
+name and drops the others without a word, the always-inlined ones too (merging comes before
+inlining).  The table lists each with a digest of its body, from the unoptimised listing; the
+digest is independent of paths, labels and of what else is in the object.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from shutil import which
+
+from pipelink_rules.compile.ptx import Function, Module, read_ptx
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.variant import WeakSymbol
+from pipelink_rules.toolkit.process import run_tool
+
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_DEPOT = re.compile(r"__local_depot\d+")
+
+
+def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
+    """The weak symbols of an unoptimised PTX listing, sorted by name."""
+    module = read_ptx(listing)
+    try:
+        return tuple(sorted(_weak(module), key=lambda symbol: symbol.name))
+    except RecursionError:
+        raise error(
+            "PL0904",
+            "the PTX of an object has functions that call each other too deeply",
+            expected="what nvcc writes",
+            helps=("build the component again",),
+            subject="ptx",
+        ) from None
+
+
+def _weak(module: Module) -> list[WeakSymbol]:
+    bodies = _Bodies(module)
+    found = [
+        WeakSymbol(item.name, "func", bodies.digest(item.name))
+        for item in module.functions
+        if item.linkage == "weak"
+    ]
+    found += [
+        WeakSymbol(item.name, "data", bodies.digest(item.name))
+        for item in module.variables
+        if item.linkage == "weak"
+    ]
+    return found
+
+
+class _Bodies:
+    """Digests of bodies in which internal names stand for what they name."""
+
+    def __init__(self, module: Module):
+        self._texts = {item.name: _function_text(item) for item in module.functions}
+        self._texts |= {item.name: " ".join(item.text.split()) for item in module.variables}
+        # Internal names hold a digest of the path, so that their text means nothing elsewhere.
+        self._internal = {item.name for item in module.functions if item.linkage == ""}
+        self._internal |= {item.name for item in module.variables if item.linkage == ""}
+        self._done: dict[str, str] = {}
+
+    def digest(self, name: str, open_names: tuple[str, ...] = ()) -> str:
+        """sha256 over the normalised body."""
+        if name in self._done:
+            return self._done[name]
+
+        def spell(hit: re.Match[str]) -> str:
+            word = hit[0]
+            if word == name:
+                return "$self"
+            if word in open_names:
+                return "$outer"
+            if word in self._internal:
+                return f"${self.digest(word, (*open_names, name))[:16]}"
+            return word
+
+        text = _NAME.sub(spell, self._texts[name])
+        result = hashlib.sha256(text.encode()).hexdigest()
+        self._done[name] = result
+        return result
+
+
+def _function_text(function: Function) -> str:
+    lines = [function.header]
+    labels: dict[str, str] = {}
+    for statement in function.statements:
+        if statement.opcode == "label":
+            labels[statement.operands] = f"$L{len(labels)}"
+    for statement in function.statements:
+        text = _DEPOT.sub("__local_depot", statement.text)
+        if labels:
+            text = _NAME.sub(lambda hit: labels.get(hit[0], hit[0]), text)
+        lines.append(text)
+    # Parameters are named after the function; the name itself is not part of the body.
+    return "\n".join(lines).replace(function.name, "$self")
+
+
+@dataclass(frozen=True)
+class SymbolConflict:
+    """One name with several bodies in one link."""
+
+    name: str
+    kind: str
+    owners: tuple[tuple[str, ...], ...]  # one group of owners per body
+
+
+def find_clashes(tables: Mapping[str, Iterable[WeakSymbol]]) -> list[SymbolConflict]:
+    """Names that two objects define differently; owner -> its table."""
+    bodies: dict[str, dict[str, list[str]]] = {}
+    kinds: dict[str, str] = {}
+    for owner, table in sorted(tables.items()):
+        for symbol in table:
+            bodies.setdefault(symbol.name, {}).setdefault(symbol.body, []).append(owner)
+            kinds[symbol.name] = symbol.kind
+    return [
+        SymbolConflict(name, kinds[name], tuple(tuple(owners) for owners in found.values()))
+        for name, found in sorted(bodies.items())
+        if len(found) > 1
+    ]
+
+
+def demangle(names: Sequence[str]) -> dict[str, str]:
+    """C++ spellings of symbols, for messages; as they are where there is no c++filt."""
+    tool = which("c++filt")
+    if not tool or not names or any("\0" in name for name in names):
+        return {name: name for name in names}
+    output = run_tool([tool, *names], {"PATH": "/usr/bin:/bin"}, timeout=10)
+    lines = output.text.splitlines()
+    spelled = lines if output.ok and len(lines) == len(names) else names
+    return dict(zip(names, spelled, strict=True))

@@ -1,0 +1,236 @@
+"""How are parameters, symbols, the work item and numerics read?  Blocks -> nouns."""
+
+from __future__ import annotations
+
+from pipelink_rules.contract.block_parser import LARGEST, Block
+from pipelink_rules.contract.identifiers import invalid_identifier_reason
+from pipelink_rules.contract.parse_ports import COMPILE_TIME, DIRECTIONS, LAUNCH_TIME
+from pipelink_rules.contract.yaml_tree import ScalarNode
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.contract import DTYPES, Numeric, Param, Symbol, Work, WorkField
+from pipelink_rules.model.source_span import Expr
+
+NAN = ("propagate", "max_num")
+CODEGEN_FLAGS = ("ftz", "prec-div", "prec-sqrt", "fmad")
+
+PARAM_KEYS = {
+    "type": True,
+    "in": False,
+    "min": False,
+    "max": False,
+    "multiple_of": False,
+    "default": False,
+}
+SYMBOL_KEYS = {"min": False, "max": False, "multiple_of": False}
+WORK_KEYS = {
+    "kind": True,
+    "direction": True,
+    "tile": True,
+    "items": False,
+    "cluster": False,
+    "fields": True,
+}
+FIELD_KEYS = dict.fromkeys(("value", "min", "max", "ordinal_of", "times", "along"), False)
+AXES = ("x", "y")  # of a cluster
+NUMERIC_KEYS = {
+    "accumulate": False,
+    "rounds_to": False,
+    "deterministic": False,
+    "nan": False,
+    "flags": False,
+}
+FLAG_KEYS = dict.fromkeys(CODEGEN_FLAGS, False)
+
+
+def read_param(name: str, block: Block) -> Param:
+    kind = block.word("type", ("int", "dtype"), "")
+    if kind == "dtype":
+        for key in ("min", "max", "multiple_of"):
+            block.refuse(key, "it is a dtype")
+    choices = tuple(
+        value
+        for node in block.words("in", "values")
+        if (value := _value(block, node, kind)) is not None
+    )
+    least = block.integer("min", -LARGEST, -LARGEST) if "min" in block and kind != "dtype" else None
+    most = block.integer("max", LARGEST, -LARGEST) if "max" in block and kind != "dtype" else None
+    step = (
+        block.integer("multiple_of", 1, 1) if "multiple_of" in block and kind != "dtype" else None
+    )
+    node = block.scalar("default", "a value")
+    default = _value(block, node, kind) if node else None
+    param = Param(name, kind, choices, least, most, step, default, block.span)
+    if node is not None and default is not None and (reason := refused(param, default)):
+        block.findings.add(
+            "PL0017",
+            f"{block.named('default')} is not a value it allows",
+            node.span,
+            expected=reason,
+            found=str(default),
+        )
+    return param
+
+
+def _value(block: Block, node: ScalarNode, kind: str) -> int | str | None:
+    if kind == "int":
+        value = block.number(node, f"a value of {block.what}", -1, -LARGEST)
+        return value if node.text == str(value) else None
+    if kind == "dtype" and node.text not in DTYPES:
+        block.findings.add(
+            "PL0009",
+            f"a value of {block.what} cannot be `{node.text}`",
+            node.span,
+            expected="one of " + ", ".join(DTYPES),
+            found=node.text,
+            helps=similar_name_help(node.text, DTYPES),
+        )
+        return None
+    return node.text
+
+
+def refused(param: Param, value: int | str) -> str:
+    """What the parameter allows, where that is not `value`; else ""."""
+    if param.choices and value not in param.choices:
+        return "one of " + ", ".join(map(str, param.choices))
+    if isinstance(value, str):
+        return ""
+    if param.minimum is not None and value < param.minimum:
+        return f"at least {param.minimum}"
+    if param.maximum is not None and value > param.maximum:
+        return f"at most {param.maximum}"
+    if param.multiple_of is not None and value % param.multiple_of:
+        return f"a multiple of {param.multiple_of}"
+    return ""
+
+
+def read_symbol(name: str, block: Block) -> Symbol:
+    least = block.integer("min", 0, 0)
+    most = block.integer("max", LARGEST, 0)
+    if most < least:
+        block.findings.add(
+            "PL0017",
+            f"{block.what} has no value",
+            block.places["max"],
+            expected="min <= max",
+            found=f"min {least}, max {most}",
+        )
+    return Symbol(name, least, most, block.integer("multiple_of", 1, 1), block.span)
+
+
+def read_work(top: Block) -> Work | None:
+    block = top.block("work", WORK_KEYS)
+    if block is None:
+        return None
+    direction = block.word("direction", DIRECTIONS, "")
+    if direction == "in":
+        block.refuse("items", "it takes work items; the schedule says how many there are")
+        block.refuse("cluster", "the schedule says which clusters it serves")
+    elif direction == "out":
+        block.require("items", "a schedule says how many work items there are")
+    fields = []
+    for name, inner in block.blocks("fields", FIELD_KEYS, "work field"):
+        if direction == "in":
+            inner.refuse("value", "the schedule computes it")
+            inner.refuse("along", "the schedule says where it varies")
+        elif "cluster" not in block:
+            inner.refuse("along", "the schedule serves no cluster", "add `cluster` to `work`")
+        if "value" in inner:
+            inner.refuse("along", "its value is the same for all")
+        fields.append(
+            WorkField(
+                name,
+                inner.expr("value", LAUNCH_TIME),
+                inner.expr("min", LAUNCH_TIME) or Expr("0"),
+                inner.expr("max", LAUNCH_TIME),
+                _ordinal_of(inner, name),
+                inner.expr("times", COMPILE_TIME),
+                _axes(inner),
+                inner.span,
+            )
+        )
+    _check_ordinals(top, fields)
+    kind = block.scalar("kind", "a word")
+    if kind is not None and (reason := invalid_identifier_reason(kind.text)):
+        top.findings.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
+    return Work(
+        kind.text if kind else "",
+        direction,
+        block.exprs("tile", COMPILE_TIME),
+        tuple(fields),
+        block.expr("items", LAUNCH_TIME),
+        _cluster(block),
+        block.span,
+    )
+
+
+def _ordinal_of(block: Block, name: str) -> str:
+    node = block.scalar("ordinal_of", "the name of a work field")
+    if node is None:
+        block.refuse("times", "it counts nothing", "add `ordinal_of: FIELD`")
+        return ""
+    block.require("times", "it counts the items of a field", "say how many there are of each")
+    block.refuse("value", "it varies from item to item")
+    if node.text == name:
+        block.wrong(node, "another field", block.named("ordinal_of"))
+    return node.text
+
+
+def _check_ordinals(top: Block, fields: list[WorkField]) -> None:
+    names = [field.name for field in fields]
+    for field in fields:
+        if field.ordinal_of and field.ordinal_of not in names:
+            top.findings.add(
+                "PL0016",
+                f"`ordinal_of` of work field `{field.name}` names `{field.ordinal_of}`, "
+                "which is not declared",
+                field.span,
+                helps=similar_name_help(field.ordinal_of, names, "fields"),
+            )
+
+
+def _axes(block: Block) -> tuple[str, ...]:
+    """`along` of a work field."""
+    found = []
+    for node in block.words("along", "axes of the cluster"):
+        if node.text in AXES:
+            found.append(node.text)
+        else:
+            block.findings.add(
+                "PL0009",
+                f"{block.named('along')} cannot be `{node.text}`",
+                node.span,
+                expected="some of " + ", ".join(AXES),
+                found=node.text,
+            )
+    return tuple(sorted(set(found)))
+
+
+def _cluster(block: Block) -> tuple[Expr, ...]:
+    """`cluster` of a schedule."""
+    found = block.exprs("cluster", COMPILE_TIME)
+    if found and len(found) != len(AXES):
+        block.findings.add(
+            "PL0017",
+            f"{block.named('cluster')} has {len(found)} extents",
+            block.places["cluster"],
+            expected="[x, y]: CTAs along both axes of a cluster",
+            found=str(len(found)),
+        )
+    return found
+
+
+def read_numeric(top: Block) -> Numeric:
+    block = top.block("numeric", NUMERIC_KEYS)
+    if block is None:
+        return Numeric()
+    flags = block.block("flags", FLAG_KEYS)
+    return Numeric(
+        block.dtype("accumulate"),
+        block.dtype("rounds_to"),
+        block.flag("deterministic", True),
+        block.word("nan", NAN, "propagate"),
+        tuple((key, flags.flag(key, False)) for key in CODEGEN_FLAGS if key in flags)
+        if flags
+        else (),
+        block.span,
+    )

@@ -1,0 +1,275 @@
+"""How are ports, buffers and named barriers read?  Blocks -> Port, Buffer, NamedBarrier."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pipelink_rules.contract.block_parser import Block
+from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.tiles import SWIZZLES, read_tile
+from pipelink_rules.contract.workspace import INITS, SCOPES, check_counter, check_scratch
+from pipelink_rules.contract.yaml_tree import Node, ScalarNode, SequenceNode
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.contract import (
+    Buffer,
+    Layout,
+    Member,
+    NamedBarrier,
+    Port,
+    Stages,
+)
+from pipelink_rules.model.source_span import Expr, Span
+
+SPACES = ("ring", "tensor_memory", "registers", "global", "scalar", "counter")
+DIRECTIONS = ("in", "out")
+PROXIES = ("generic", "async")
+FRAGMENTS = ("wgmma_m64",)
+SCALARS = ("f32", "i32", "u32")
+ALIGNMENTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+# clause -> spaces it applies to; every clause of a port
+CLAUSES: dict[str, tuple[str, ...]] = {
+    "space": SPACES,
+    "direction": SPACES,
+    "role": SPACES,
+    "item": ("ring",),
+    "rate": ("ring", "tensor_memory"),
+    "proxy": ("ring",),
+    "arrivals": ("ring", "tensor_memory", "counter"),
+    "tx_bytes": ("ring",),
+    "stages": ("ring", "tensor_memory"),
+    "raw": ("ring", "global"),
+    "fragment": ("registers",),
+    "in_place": ("registers",),
+    "pending": ("registers",),
+    "dtype": ("tensor_memory", "registers", "global"),
+    "shape": ("tensor_memory", "registers", "global"),
+    "strides": ("global",),
+    "tile": ("global",),
+    "align": ("global",),
+    "scratch": ("global",),
+    "init": ("global",),
+    "count": ("counter",),
+    "scope": ("counter",),
+    "type": ("scalar",),
+}
+NEEDED = {
+    "ring": ("direction", "item"),
+    "tensor_memory": ("direction", "dtype", "shape"),
+    "registers": ("direction", "fragment", "dtype", "shape"),
+    "global": ("direction", "dtype", "shape"),
+    "scalar": ("type",),
+    "counter": ("direction", "scope"),
+}
+PORT_KEYS = {clause: clause in ("space", "role") for clause in CLAUSES}
+MEMBER_KEYS = {"dtype": True, "shape": True, "strides": False, "swizzle": False}
+STAGES_KEYS = {"min": False, "max": False}
+BUFFER_KEYS = {"role": True, "bytes": True, "align": False, "stages": False}
+BARRIER_KEYS = {"roles": True, "count": True}
+
+COMPILE_TIME = ("param",)
+LAUNCH_TIME = ("param", "symbol")
+PER_ITEM = ("param", "field")
+MOST_STAGES = 32
+
+
+def read_role_name(block: Block, roles: Collection[str], default: str = "") -> str:
+    """A clause `role` that names a declared role."""
+    node = block.scalar("role", "the name of a role")
+    return default if node is None else _role(block, node, roles)
+
+
+def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
+    if node.text not in roles:
+        block.findings.add(
+            "PL0016",
+            f"{block.what} names role `{node.text}`, which is not declared",
+            node.span,
+            helps=similar_name_help(node.text, roles, "roles"),
+        )
+    return node.text
+
+
+def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
+    """One port; clauses that do not fit its space are findings."""
+    space = block.word("space", SPACES, "")
+    role = read_role_name(block, roles)
+    if space:
+        for clause, spaces in CLAUSES.items():
+            if space not in spaces:
+                block.refuse(clause, f"its space is {space}")
+        for clause in NEEDED[space]:
+            block.require(clause, f"its space is {space}")
+    out = block.word("direction", DIRECTIONS, "in") == "out"
+    if space == "scalar" and out:
+        block.refuse("direction", "a scalar is given by the caller")
+    if space == "counter":
+        check_counter(block, out)
+    elif space == "global":
+        check_scratch(block, out)
+    members: tuple[Member, ...] = ()
+    if space == "ring":
+        _check_ring(block, out)
+        members = _members(block)
+    elif space in ("tensor_memory", "registers", "global"):
+        scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
+        members = (_member("", block, scope, block.span),)
+    if space == "tensor_memory" and not out:
+        block.refuse("stages", "it reads; the producer says how many stages there may be")
+    two = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
+    if space in two and members[0].shape and len(members[0].shape) != 2:
+        block.findings.add(
+            "PL0017",
+            f"{block.named('shape')} is not that of "
+            + ("a fragment" if space == "registers" else "tensor memory"),
+            block.places["shape"],
+            expected=two[space],
+            found=f"{len(members[0].shape)} extents",
+        )
+    if space == "registers" and not out:
+        block.refuse("in_place", "only an out port may live in the registers of an in port")
+    word = block.scalar("in_place", "the name of a port")
+    return Port(
+        name=name,
+        space=space,
+        direction="out" if out else "in",
+        role=role,
+        members=members,
+        rate=block.expr("rate", PER_ITEM) or Expr("1"),
+        proxy=block.word("proxy", PROXIES, "generic"),
+        arrivals=block.expr("arrivals", COMPILE_TIME) or Expr("1"),
+        tx_bytes=block.expr("tx_bytes", PER_ITEM),
+        stages=_stages(block),
+        raw=block.flag("raw", False),
+        fragment=block.word("fragment", FRAGMENTS, ""),
+        in_place=word.text if word else "",
+        pending=block.integer("pending", 0, 0, 16),
+        tile=read_tile(block),
+        align=block.choice("align", ALIGNMENTS, 16),
+        scratch=block.flag("scratch", False),
+        init=block.word("init", INITS, ""),
+        count=block.expr("count", LAUNCH_TIME),
+        scope=block.word("scope", SCOPES, ""),
+        type=block.word("type", SCALARS, ""),
+        span=block.span,
+        spans=tuple(sorted(block.places.items())),
+    )
+
+
+def check_in_place(findings: Findings, ports: dict[str, Port]) -> None:
+    """`in_place` names a register in port of the same role with the same fragment."""
+    for port in ports.values():
+        if not port.in_place:
+            continue
+        other = ports.get(port.in_place)
+        fitting = [
+            item.name
+            for item in ports.values()
+            if (item.space, item.direction, item.role, item.fragment)
+            == ("registers", "in", port.role, port.fragment)
+        ]
+        if other is None or other.name not in fitting:
+            findings.add(
+                "PL0016",
+                f"`in_place` of port `{port.name}` names `{port.in_place}`, "
+                + ("which is not declared" if other is None else "which is not such a port"),
+                port.where("in_place"),
+                expected=f"a register in port of role `{port.role}` with the same fragment",
+                helps=similar_name_help(port.in_place, fitting, "such ports"),
+            )
+
+
+def _check_ring(block: Block, out: bool) -> None:
+    if not out:
+        block.refuse("tx_bytes", "it reads; the producer announces the bytes")
+        block.refuse("stages", "it reads; the producer says how many stages there may be")
+    elif "proxy" in block and block.word("proxy", PROXIES, "") == "async":
+        if not block.flag("raw", False):
+            block.require("tx_bytes", "copies of the async proxy complete by bytes")
+    else:
+        block.refuse(
+            "tx_bytes", "its proxy is generic, which completes by arrivals", "set `proxy: async`"
+        )
+
+
+def _members(block: Block) -> tuple[Member, ...]:
+    found = tuple(
+        _member(name, inner, COMPILE_TIME, inner.span)
+        for name, inner in block.blocks("item", MEMBER_KEYS, "tile")
+    )
+    if "item" in block and not found:
+        block.wrong(block.nodes["item"], "a mapping with a tile", block.named("item"))
+    return found
+
+
+def _member(name: str, block: Block, scope: tuple[str, ...], span: Span) -> Member:
+    shape = block.exprs("shape", scope)
+    modes = block.items("strides", "strides")
+    strides = tuple(mode for node in modes if (mode := _mode(block, node, scope)))
+    if modes and shape and len(modes) != len(shape):
+        block.findings.add(
+            "PL0017",
+            f"{block.named('strides')} has another rank than `shape`",
+            block.places["strides"],
+            expected=f"{len(shape)} strides, one a mode of the shape",
+            found=str(len(modes)),
+        )
+    swizzle = block.choice("swizzle", SWIZZLES, 0) if "item" not in block else 0
+    place = block.places.get("swizzle", block.places.get("strides", span))
+    return Member(name, block.dtype("dtype"), shape, Layout(strides, swizzle, place), span)
+
+
+def _mode(
+    block: Block, node: Node, scope: tuple[str, ...]
+) -> Expr | tuple[tuple[Expr, Expr], ...] | None:
+    """A stride, or a nested mode as a list of [extent, stride] pairs, innermost first."""
+    if not isinstance(node, SequenceNode):
+        return block.expression(node, "strides", scope)
+    pairs = []
+    for item in node.items:
+        if not isinstance(item, SequenceNode) or len(item.items) != 2:
+            block.wrong(
+                item, "a pair [extent, stride]", f"a nested mode of {block.named('strides')}"
+            )
+            continue
+        extent = block.expression(item.items[0], "strides", scope)
+        stride = block.expression(item.items[1], "strides", scope)
+        if extent and stride:
+            pairs.append((extent, stride))
+    return tuple(pairs) or None
+
+
+def _stages(block: Block) -> Stages:
+    inner = block.block("stages", STAGES_KEYS)
+    if inner is None:
+        return Stages()
+    least = inner.integer("min", 1, 1, MOST_STAGES)
+    most = inner.integer("max", max(8, least), 1, MOST_STAGES)
+    if most < least:
+        block.findings.add(
+            "PL0017",
+            f"{block.named('stages')} leaves no choice",
+            block.places["stages"],
+            expected="min <= max",
+            found=f"min {least}, max {most}",
+        )
+    return Stages(least, max(least, most), inner.span)
+
+
+def read_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
+    """One buffer."""
+    return Buffer(
+        name=name,
+        role=read_role_name(block, roles),
+        bytes=block.expr("bytes", COMPILE_TIME) or Expr("1"),
+        align=block.choice("align", ALIGNMENTS, 16),
+        stages=block.integer("stages", 1, 1, MOST_STAGES),
+        span=block.span,
+    )
+
+
+def read_barrier(name: str, block: Block, roles: Collection[str]) -> NamedBarrier:
+    """One named barrier."""
+    members = tuple(_role(block, node, roles) for node in block.words("roles", "roles"))
+    count = block.expr("count", COMPILE_TIME) or Expr("32")
+    return NamedBarrier(name, members, count, block.span)

@@ -1,0 +1,70 @@
+"""How is a role read?  Block -> Role."""
+
+from __future__ import annotations
+
+from pipelink_rules.contract.block_parser import Block
+from pipelink_rules.contract.parse_operations import OperationScope, read_body, uses_mma
+from pipelink_rules.contract.parse_ports import COMPILE_TIME
+from pipelink_rules.model.contract import Registers, Role, Work
+from pipelink_rules.model.source_span import Expr
+
+CONVERGED = ("thread", "warp", "warpgroup", "role")
+SPLIT = ("role", "warpgroup", "warp")
+
+ROLE_KEYS = dict.fromkeys(
+    ("schedule", "warps", "converged", "split", "registers", "prologue", "body", "epilogue"), False
+)
+REGISTERS_KEYS = {"min": True, "want": False, "entry": False}
+
+
+def read_role(
+    name: str,
+    block: Block,
+    work: Work | None,
+    reach: OperationScope,
+) -> Role:
+    schedule = block.flag("schedule", False)
+    for key in ("warps", "registers", "body"):
+        if schedule:
+            block.refuse(key, "a schedule runs inside the other roles")
+        else:
+            block.require(key, "it runs on warps of its own")
+    if schedule:
+        for key in ("converged", "split", "prologue", "epilogue"):
+            block.refuse(key, "a schedule runs inside the other roles")
+        if work is not None and work.direction == "in":
+            block.refuse(
+                "schedule",
+                "the work of this component is an input",
+                "set `direction: out` of `work`",
+            )
+    bodies = {key: read_body(block, key, reach) for key in ("prologue", "body", "epilogue")}
+    mma = uses_mma(bodies["body"])
+    return Role(
+        name=name,
+        warps=block.expr("warps", COMPILE_TIME) or Expr("1"),
+        converged=block.word("converged", CONVERGED, "warp"),
+        split=block.word("split", SPLIT, "role"),
+        registers=_registers(block, mma),
+        schedule=schedule,
+        uses_mma=mma,
+        span=block.span,
+        spans=tuple(sorted(block.places.items())),
+        **bodies,
+    )
+
+
+def _registers(block: Block, mma: bool) -> Registers:
+    least = Expr("24")
+    inner = block.block("registers", REGISTERS_KEYS)
+    if inner is None:
+        return Registers(least, least, least)
+    if mma:
+        inner.require(
+            "entry", "it issues wgmma", "for m64nN with an f32 accumulator: `entry: N // 2 + 26`"
+        )
+    least = inner.expr("min", COMPILE_TIME) or least
+    want = inner.expr("want", COMPILE_TIME) or least
+    # Without wgmma any entry count compiles: setmaxnreg raises it before the role begins.
+    entry = inner.expr("entry", COMPILE_TIME) or Expr("24")
+    return Registers(least, want, entry, inner.span)

@@ -1,0 +1,236 @@
+"""What does a contract file say, as plain nodes?  bytes -> Scalar, Items, Table, with places.
+
+A strict part of YAML: one document of mappings, lists and scalars.  Aliases, anchors and tags are
+refused (a contract is a flat text for people, and aliases can blow up), so is deep nesting.
+Scalars stay text: the reader of a clause knows whether it wants a number or a word, so `no`,
+`1.0` and `0x10` are never turned into something else behind the author's back.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml  # type: ignore[import-untyped]
+
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.model.source_span import Span
+
+LARGEST_FILE = 1 << 20  # bytes
+DEEPEST = 16  # nested collections
+MOST_NODES = 20_000
+LINE_BREAKS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # those that YAML counts
+
+
+@dataclass(frozen=True)
+class ScalarNode:
+    """A word, number or text."""
+
+    text: str
+    plain: bool  # written without quotes
+    span: Span
+
+
+@dataclass(frozen=True)
+class SequenceNode:
+    """A list."""
+
+    items: tuple[Node, ...]
+    span: Span
+
+
+@dataclass(frozen=True)
+class MappingNode:
+    """A mapping; a key written twice is there twice."""
+
+    entries: tuple[tuple[ScalarNode, Node], ...]
+    span: Span
+
+
+Node = ScalarNode | SequenceNode | MappingNode
+
+
+def kind_of(node: Node) -> str:
+    """How messages call a node."""
+    if isinstance(node, ScalarNode):
+        return f"`{node.text[:40]}`" if node.text else "nothing"
+    return "a list" if isinstance(node, SequenceNode) else "a mapping"
+
+
+def describe(path: str | Path) -> str:
+    """The path as the user would type it: relative to the working directory where it is below."""
+    try:
+        return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
+    except (ValueError, OSError, RuntimeError):  # the last one: a link to itself
+        return str(path)
+
+
+def read_text(path: str | Path, file: str) -> str:
+    """The text of a file; PL0001 where it cannot be read, is too large or is not UTF-8."""
+    try:
+        require_content(path)
+        with open(path, "rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise error(
+            "PL0001",
+            f"there is no file {file}",
+            Span(file),
+            helps=_neighbours(Path(path)),
+            subject=file,
+        ) from None
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise error("PL0001", f"cannot read {file}: {reason}", Span(file), subject=file) from None
+    if len(data) > LARGEST_FILE:
+        raise error(
+            "PL0001",
+            f"{file} is larger than {LARGEST_FILE} bytes",
+            Span(file),
+            expected="the contract of one component",
+            subject=file,
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        before = data[: problem.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        raise error(
+            "PL0001",
+            f"{file} is not UTF-8: byte 0x{data[problem.start]:02x}",
+            Span(file, line, column),
+            helps=("save the file as UTF-8",),
+            subject=file,
+        ) from None
+
+
+def require_content(path: str | Path) -> None:
+    """Raises ValueError for pipes and devices, on which reading may never end."""
+    place = Path(path)
+    if place.exists() and not place.is_file() and not place.is_dir():
+        raise ValueError("it is no regular file")
+
+
+def _neighbours(path: Path) -> tuple[str, ...]:
+    try:
+        found = sorted(item.name for item in path.parent.glob("*.contract.yaml"))
+    except OSError:
+        return ()
+    return (f"beside it: {', '.join(found[:8])}",) if found else ()
+
+
+def read_nodes(text: str, file: str) -> Node:
+    """The one document of a text; PL0002 where it is not YAML, PL0003 where it is too much YAML."""
+    builder = _Builder(text, file)
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            builder.take(event)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        place = builder.place(mark, mark) if mark else Span(file)
+        reason = problem.problem or problem.context or "it cannot be parsed"
+        raise error(
+            "PL0002",
+            f"this is not YAML: {reason}",
+            place,
+            notes=(problem.context,) if problem.context and problem.problem else (),
+            helps=_yaml_help(reason),
+            subject=file,
+        ) from None
+    except yaml.reader.ReaderError as problem:
+        before = text[: problem.position]
+        lines = LINE_BREAKS.split(before)
+        raise error(
+            "PL0002",
+            f"this is not YAML: the character U+{ord(text[problem.position]):04X} is not allowed",
+            Span(file, len(lines), len(lines[-1]) + 1),
+            subject=file,
+        ) from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as problem:
+        reason = " ".join(str(problem).split())[:200]
+        raise error("PL0002", f"this is not YAML: {reason}", Span(file), subject=file) from None
+    return builder.root if builder.root is not None else MappingNode((), Span(file, 1, 1))
+
+
+def _yaml_help(reason: str) -> tuple[str, ...]:
+    if "\\t" in reason:
+        return ("indent with spaces",)
+    if "mapping values are not allowed" in reason:
+        return ("a text with `: ` in it needs quotes",)
+    if "cannot start any token" in reason:
+        return ("put the text into quotes",)
+    if "',' or" in reason:
+        return ("close every [ with ] and every { with }",)
+    return ()
+
+
+class _Builder:
+    """Events to nodes, on a stack of open collections instead of recursion."""
+
+    def __init__(self, text: str, file: str):
+        self.file = file
+        self.lines = LINE_BREAKS.split(text)
+        self.root: Node | None = None
+        self.open: list[tuple[str, yaml.Mark, list[Node]]] = []
+        self.count = 0
+        self.documents = 0
+
+    def take(self, event: yaml.Event) -> None:
+        start = event.start_mark
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise self.refuse(
+                event, "anchors and aliases are not used in contracts", "repeat the text"
+            )
+        if getattr(event, "tag", None) is not None:
+            raise self.refuse(event, "tags are not used in contracts", "leave the tag out")
+        if isinstance(event, yaml.DocumentStartEvent):
+            self.documents += 1
+            if self.documents > 1:
+                raise self.refuse(event, "a second document begins here", "one contract a file")
+        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            if len(self.open) >= DEEPEST:
+                raise self.refuse(event, f"this is nested more than {DEEPEST} deep", "")
+            kind = "table" if isinstance(event, yaml.MappingStartEvent) else "items"
+            self.open.append((kind, start, []))
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            kind, begin, children = self.open.pop()
+            span = self.place(begin, event.end_mark)
+            if kind == "items":
+                self.add(SequenceNode(tuple(children), span))
+            else:
+                pairs = zip(children[::2], children[1::2], strict=True)
+                self.add(MappingNode(tuple((self.key(k), value) for k, value in pairs), span))
+        elif isinstance(event, yaml.ScalarEvent):
+            self.add(
+                ScalarNode(event.value, event.style is None, self.place(start, event.end_mark))
+            )
+
+    def add(self, node: Node) -> None:
+        self.count += 1
+        if self.count > MOST_NODES:
+            raise error("PL0003", f"more than {MOST_NODES} values", node.span, subject=self.file)
+        if self.open:
+            self.open[-1][2].append(node)
+        else:
+            self.root = node
+
+    def key(self, node: Node) -> ScalarNode:
+        if isinstance(node, ScalarNode):
+            return node
+        raise error("PL0003", "a key must be a word", node.span, subject=self.file)
+
+    def refuse(self, event: yaml.Event, reason: str, fix: str) -> PipelinkError:
+        span = self.place(event.start_mark, event.end_mark)
+        return error("PL0003", reason, span, helps=(fix,) if fix else (), subject=self.file)
+
+    def place(self, start: yaml.Mark, end: yaml.Mark) -> Span:
+        """From one mark to the other, cut at the end of the first line."""
+        line = self.lines[start.line] if start.line < len(self.lines) else ""
+        stop = end.column if end.line == start.line else _before_comment(line)
+        return Span(self.file, start.line + 1, start.column + 1, max(1, stop - start.column))
+
+
+def _before_comment(line: str) -> int:
+    return len(line.split(" #")[0].rstrip())

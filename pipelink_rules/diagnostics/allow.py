@@ -1,0 +1,70 @@
+"""Which findings does a declaration allow?  `allow={"PL0505": "reason"}` -> marked warnings.
+
+Only what is found about a composition that could be linked all the same may be allowed: findings
+of the check, and those of the linked kernel.  Text that cannot be read, a placement that does not
+exist, an object that breaks its contract and a mistake of PipeLink are none of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pipelink_rules.diagnostics.catalogue import catalogue
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.model.program import MegakernelSpec
+
+# Differences between the linked kernel and its plan: the kernel is there, and can be kept.
+OF_THE_LINK = (
+    "PL0920",
+    "PL0921",
+    "PL0922",
+    "PL0923",
+    "PL0924",
+    "PL0925",
+    "PL0926",
+    "PL0927",
+    "PL0929",
+    "PL0938",
+)
+
+
+def is_allowable(code: str) -> bool:
+    """Whether a declaration may allow findings of this code."""
+    row = catalogue().get(code)
+    return code in OF_THE_LINK or (row is not None and row.stage == "check")
+
+
+def apply_allowances(
+    findings: Iterable[Diagnostic], spec: MegakernelSpec
+) -> tuple[Diagnostic, ...]:
+    """The findings, those of allowed codes as warnings that carry the written reason."""
+    reasons = {code: reason for code, reason in spec.allow if is_allowable(code)}
+    return tuple(
+        _forced(item, reasons[item.code], spec) if item.code in reasons else item
+        for item in findings
+    )
+
+
+def unused(findings: Iterable[Diagnostic], spec: MegakernelSpec) -> Iterator[Diagnostic]:
+    """A warning for each code of the check that is allowed and not found (any more)."""
+    found = {item.code for item in findings}
+    for code, _ in spec.allow:
+        if code in found or code in OF_THE_LINK:
+            continue
+        place = spec.where("allow", code)
+        yield Diagnostic(
+            "PL0078",
+            f"`{spec.name}` allows {code}, which the check does not find",
+            (Label(place, "allows nothing"),) if place else (),
+            at_run_time="a finding that comes later would pass unseen",
+            helps=("remove the entry",),
+            subject=f"{spec.name}/{code}",
+            severity="warning",
+        )
+
+
+def _forced(item: Diagnostic, reason: str, spec: MegakernelSpec) -> Diagnostic:
+    place = spec.where("allow", item.code)
+    labels = (*item.labels, Label(place, "allowed here")) if place else item.labels
+    return replace(item, severity="warning", forced=reason, labels=labels)

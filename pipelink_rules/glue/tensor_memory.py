@@ -1,0 +1,63 @@
+"""What does the glue do for tensor memory?  One allocation before all roles, its return after them.
+
+The address of the allocation is known at run time only; it lies in the fixed word of the mbarrier
+table.  Stages are columns from there on, as placed.
+"""
+
+from __future__ import annotations
+
+from pipelink_rules.glue.cpp_names import constant
+from pipelink_rules.glue.cuda_writer import CudaWriter
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import Channel, Program
+
+FIXED = "fixed"  # the part of the mbarrier table that belongs to no channel
+WARP = 0  # that allocates and returns
+
+
+def stages(out: CudaWriter, channel: Channel, placement: Placement) -> None:
+    """The constants of a ring in tensor memory: its first column, and the columns of a stage."""
+    stem, count = constant(channel.name), placement.stage_count(channel.name)
+    first = placement.first_column(channel.name)
+    out.line(
+        f"constexpr uint32_t {stem} = {first};"
+        f"  // tensor memory: {count} x {channel.columns} columns"
+    )
+    out.line(f"constexpr uint32_t {stem}Bytes = {channel.columns};  // columns")
+
+
+def address_slot(out: CudaWriter, placement: Placement) -> None:
+    """Where the address of the allocation lies."""
+    if placement.tensor_columns:
+        at = dict(placement.barriers)[FIXED]
+        out.line(f"constexpr uint32_t kTensorSlot = {at};  // address of the tensor memory")
+
+
+def allocate(out: CudaWriter, placement: Placement) -> None:
+    """Before the barrier of the set-up."""
+    if placement.tensor_columns:
+        out.comment("One warp allocates tensor memory; its address is read behind the barrier.")
+        with out.block(f"if (warp == {WARP})"):
+            out.line(
+                f"pipelink::allocate_tensor_memory<{placement.tensor_columns}>"
+                "(shared + kTensorSlot);"
+            )
+
+
+def load_base(out: CudaWriter, placement: Placement) -> None:
+    """Behind that barrier."""
+    if placement.tensor_columns:
+        out.line("const uint32_t tensor = pipelink::tensor_base(shared + kTensorSlot);")
+
+
+def end(out: CudaWriter, placement: Placement) -> None:
+    """After the last work item of all roles."""
+    if placement.tensor_columns:
+        out.comment("Everybody is done with tensor memory: the warp that allocated it returns it.")
+        out.line(f"pipelink::free_tensor_memory<{placement.tensor_columns}>(tensor, warp);")
+
+
+def data(program: Program, channel: Channel) -> str:
+    """The address of stage 0 of a ring, wherever it lies."""
+    memory = "tensor" if channel.columns else "shared"
+    return f"{memory} + {constant(channel.name)}"

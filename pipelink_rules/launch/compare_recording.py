@@ -1,0 +1,201 @@
+"""Did the warps of a recorded launch do what the contracts say?  Recording -> report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pipelink_rules.launch.expected_operations import (
+    Expected,
+    Run,
+    expected_of,
+    items_of,
+    known_values,
+)
+from pipelink_rules.launch.manifest_expression import ConditionError
+from pipelink_rules.model.linked_kernel import Site
+from pipelink_rules.model.recording import Event, Recording, WarpRow
+
+NOTHING = "nothing"
+
+
+class Difference(NamedTuple):
+    """Where the warps of a role leave their contract; equal ones are counted, not repeated."""
+
+    role: str
+    position: int  # operations that agree before it
+    item: int  # work item of the CTA, from 0; -1 outside of one
+    expected: str
+    found: str
+    last: str  # the operation before
+
+
+@dataclass
+class RoleResult:
+    """One role: how much was seen, and what differs."""
+
+    role: str
+    warps: int
+    operations: int
+    differences: dict[Difference, list[tuple[int, int]]]  # -> (CTA, warp) of each
+    skipped: str = ""  # why nothing was compared
+
+    def counts(self, failed: bool) -> tuple[int, int]:
+        """Warps that a failed launch stopped on their way, and warps that did something else."""
+        stuck = [failed and difference.found == NOTHING for difference in self.differences]
+        sizes = [len(places) for places in self.differences.values()]
+        return (
+            sum(size for size, still in zip(sizes, stuck, strict=True) if still),
+            sum(size for size, still in zip(sizes, stuck, strict=True) if not still),
+        )
+
+
+def compare(recording: Recording) -> tuple[RoleResult, ...]:
+    """Every role of the recording against its script."""
+    sites = {site.number: site for site in recording.sites}
+    symbols = dict(recording.symbols)
+    known = known_values(recording.script, symbols)
+    varying = frozenset(recording.script.varying)
+    found = []
+    for role in recording.script.roles:
+        rows = [row for row in recording.rows if recording.role_of(row.warp) == role.name]
+        result = RoleResult(role.name, len(rows), sum(row.operations for row in rows), {})
+        found.append(result)
+        if role.raw:
+            ports = " and ".join(f"`{port}`" for port in role.raw)
+            result.skipped = f"{ports} served by instructions of its own (raw)"
+            continue
+        wanted: dict[int, list[Expected]] = {}
+        for row in rows:
+            try:
+                items = items_of(recording.script, symbols, row.cta, recording.grid)
+                run = Run(varying, row.decoded() if varying else ())
+                if items not in wanted or varying:
+                    wanted[items] = expected_of(role, items, known, sites, run)
+            except ConditionError as problem:
+                result.skipped = f"the contract's counts are not known here: {problem}"
+                break
+            difference = _difference(role.name, row, wanted[items], sites)
+            if difference is not None:
+                result.differences.setdefault(difference, []).append((row.cta, row.warp))
+    return tuple(found)
+
+
+def _difference(
+    role: str, row: WarpRow, wanted: Sequence[Expected], sites: dict[int, Site]
+) -> Difference | None:
+    events = row.decoded()
+    for position, (event, want) in enumerate(zip(events, wanted, strict=False)):
+        if not _same(event, want):
+            last = _event(events[position - 1], sites) if position else "its start"
+            return Difference(
+                role, position, want.item, _want(want, sites), _event(event, sites), last
+            )
+    if len(events) < row.operations:
+        return None  # there was no room for the rest
+    if len(events) == len(wanted):
+        return None
+    position = min(len(events), len(wanted))
+    last = _event(events[position - 1], sites) if position else "its start"
+    if len(events) < len(wanted):
+        want = wanted[position]
+        return Difference(role, position, want.item, _want(want, sites), NOTHING, last)
+    return Difference(role, position, -1, "its end", _event(events[position], sites), last)
+
+
+def _same(event: Event, want: Expected) -> bool:
+    return (
+        event.verb == want.verb
+        and event.site == want.site
+        and want.stage in (None, event.stage)
+        and want.value in (None, event.value)
+    )
+
+
+def _want(want: Expected, sites: dict[int, Site]) -> str:
+    said = _said(want.verb, want.site, want.stage, want.value, sites)
+    return f"{said} [{want.op.text}]" if want.op.text else said
+
+
+def _event(event: Event, sites: dict[int, Site]) -> str:
+    return _said(event.verb, event.site, event.stage, event.value, sites)
+
+
+def _said(
+    verb: str, number: int, stage: int | None, value: int | None, sites: dict[int, Site]
+) -> str:
+    site = sites.get(number)
+    words = [f"`{verb} {site.port}`" if site else f"`{verb}`" if not number else f"`{verb}` at ?"]
+    if site and site.stages and stage is not None:
+        words.append(f"stage {stage}")
+    if value is not None:
+        words += _value(verb, value)
+    return ", ".join(words)
+
+
+def _value(verb: str, value: int) -> Iterator[str]:
+    if verb in ("acquire", "wait", "commit", "release"):
+        yield f"phase {value}"
+    elif verb == "expect":
+        yield f"{value} bytes"
+    elif verb == "copy":
+        yield f"offset {value}"
+    elif verb == "store wait":
+        yield f"{value} pending"
+    elif verb in ("sync", "arrive"):
+        yield f"{value} threads"
+
+
+def agrees(results: Sequence[RoleResult]) -> bool:
+    """True where every role was compared and none differs."""
+    return not any(result.differences or result.skipped for result in results)
+
+
+def report(recording: Recording, results: Sequence[RoleResult]) -> str:
+    """The comparison for people: a line for every role, then what differs."""
+    sizes = ", ".join(f"{name} = {value}" for name, value in recording.symbols)
+    lines = [
+        f"{recording.megakernel} for {recording.target}, {sizes}: {recording.grid} CTAs on "
+        f"{recording.device}"
+    ]
+    if recording.problem:
+        lines += [
+            "",
+            "The launch failed:",
+            *(f"  {line}" for line in recording.problem.split("\n")),
+        ]
+    lines.append("")
+    width = max([len(result.role) for result in results] or [0])
+    for result in results:
+        verdict = f"not compared: {result.skipped}" if result.skipped else "as in the contract"
+        stuck, differ = result.counts(bool(recording.problem))
+        if differ:
+            verdict = f"{differ} warps differ from the contract"
+        elif stuck:
+            verdict = f"as in the contract until {stuck} warps stand still"
+        lines.append(
+            f"{result.role:<{width}}  {result.warps:6} warps  {result.operations:9} operations  "
+            + verdict
+        )
+    for result in results:
+        lines += _details(result, bool(recording.problem))
+    return "\n".join(lines) + "\n"
+
+
+def _details(result: RoleResult, stuck: bool) -> Iterator[str]:
+    for difference, places in result.differences.items():
+        cta, warp = places[0]
+        others = f" and {len(places) - 1} others" if len(places) > 1 else ""
+        where = f", work item {difference.item}" if difference.item >= 0 else ""
+        who = f"{result.role}, warp {warp} of CTA {cta}{others}"
+        yield ""
+        if stuck and difference.found == NOTHING:
+            count = f"{difference.position} operations"
+            yield f"{who}: stands in {difference.last}, after {count}{where}"
+            yield f"  next      {difference.expected}"
+            continue
+        yield f"{who}: operation {difference.position}{where}"
+        yield f"  after     {difference.last}"
+        yield f"  expected  {difference.expected}"
+        yield f"  found     {difference.found}"

@@ -1,0 +1,152 @@
+"""The cubin in the driver: loaded once, resolved per context when first launched there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pipelink_rules.launch.arrays import View
+from pipelink_rules.launch.cluster import resident_clusters
+from pipelink_rules.launch.driver import Device, Driver
+from pipelink_rules.launch.errors import LaunchError, finding, raise_if_any, refuse
+from pipelink_rules.launch.jitter import Jitter
+from pipelink_rules.launch.loaded_kernel import Loaded
+from pipelink_rules.launch.watchdog import Watchdog
+from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.model.target import TARGETS
+
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+
+
+class CubinImage:
+    """A cubin and the contexts in which it is loaded."""
+
+    def __init__(
+        self, manifest: Manifest, cubin: bytes, driver: Driver, watchdog_cycles: int | None = None
+    ):
+        self.manifest = manifest
+        self.driver = driver
+        self.watchdog: Watchdog | None = None
+        self.jitter: Jitter | None = None
+        self._cubin = cubin
+        self._watchdog_cycles = watchdog_cycles
+        self.library: Any = None  # once loaded
+        self._loaded: dict[int, Loaded] = {}
+
+    def loaded(self, ordinal: int | None) -> Loaded:
+        """The entry in the current context, or in the primary one of `ordinal` where none is."""
+        context = self.driver.current_context()
+        if not context:
+            context = self.driver.make_current(ordinal or 0)
+        found = self._loaded.get(context)
+        if found is None:
+            found = self._loaded[context] = self._load(context)
+        return found
+
+    def failed(self, name: str, result: Any) -> LaunchError:
+        """The watchdog's report where there is one, the driver's words otherwise."""
+        problem = self.watchdog.report() if self.watchdog else None
+        return problem or self.driver.failure(name, result)
+
+    def _load(self, context: int) -> Loaded:
+        driver = self.driver
+        device = driver.device(int(driver.call("cuCtxGetDevice")))
+        check_device(self.manifest, device)
+        # Loading is not a stream operation: let it happen while a graph is being captured.
+        mode = driver.api.CUstreamCaptureMode(_RELAXED)
+        before = driver.call("cuThreadExchangeStreamCaptureMode", mode)
+        try:
+            if self.library is None:
+                options = (None, None, 0, None, None, 0)
+                self.library = driver.call("cuLibraryLoadData", self._cubin, *options)
+            name = self.manifest.entry.encode()
+            kernel = driver.call("cuLibraryGetKernel", self.library, name)
+            function = driver.call("cuKernelGetFunction", kernel)
+            self._allow_shared(function)
+            self._instrument(device)
+        finally:
+            driver.call("cuThreadExchangeStreamCaptureMode", before)
+        clusters = resident_clusters(self.manifest, function, driver)
+        if not clusters and math.prod(self.manifest.cluster) > 1:
+            size = "x".join(map(str, self.manifest.cluster))
+            raise device_refused(self.manifest, device, f"room for a cluster of {size} CTAs")
+        return Loaded(context, device, function, clusters)
+
+    def _instrument(self, device: Device) -> None:
+        """Tells the linked runtime where its buffers are, in the current context."""
+        manifest, driver = self.manifest, self.driver
+        if manifest.runtime in ("watchdog", "record", "jitter"):
+            if self.watchdog is None:
+                self.watchdog = Watchdog(manifest, driver, self._watchdog_cycles)
+            self.watchdog.attach(self.library, driver)
+        if manifest.runtime == "jitter":
+            if self.jitter is None:
+                ctas = device.sms * manifest.occupancy
+                self.jitter = Jitter(driver, ctas, manifest.threads // 32)
+            self.jitter.attach(self.library)
+
+    def _allow_shared(self, function: Any) -> None:
+        attribute = self.driver.api.CUfunction_attribute
+        shared = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.driver.call("cuFuncSetAttribute", function, shared, self.manifest.shared_bytes)
+        x, y, z = self.manifest.cluster
+        if x * y * z > 8:
+            wide = attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            self.driver.call("cuFuncSetAttribute", function, wide, 1)
+
+
+def loaded_for(image: CubinImage, views: Mapping[str, View]) -> Loaded:
+    """The entry in the current context; PL1408 where an array lives on another device."""
+    places = {
+        name: view.device if view.device is not None else image.driver.device_of(view.pointer)
+        for name, view in views.items()
+    }
+    loaded = image.loaded(next(iter(places.values()), None))
+    ordinal = loaded.device.ordinal
+    raise_if_any(
+        finding(
+            "PL1408",
+            name,
+            f"`{name}` is not on the current device",
+            expected=f"device {ordinal} ({loaded.device.name}), whose context is current",
+            found="host memory" if place == -1 else f"device {place}",
+            helps=(
+                f"make device {place} current, or copy `{name}` to device {ordinal}"
+                if place != -1
+                else f"copy `{name}` to device {ordinal}",
+            ),
+        )
+        for name, place in places.items()
+        if place != ordinal
+    )
+    return loaded
+
+
+def check_device(manifest: Manifest, device: Device) -> None:
+    """PL1401 where the cubin does not run on the device."""
+    needed, exact = manifest.runs_on, manifest.target.endswith("a")
+    same_major = device.capability[0] == needed[0] and device.capability >= needed
+    if device.capability == needed or (same_major and not exact):
+        return
+    major, minor = needed
+    what = TARGETS[manifest.target].description if manifest.target in TARGETS else ""
+    raise device_refused(
+        manifest,
+        device,
+        f"compute capability {major}.{minor}{f' ({what})' if what else ''}",
+    )
+
+
+def device_refused(manifest: Manifest, device: Device, expected: str) -> LaunchError:
+    """The message for a GPU that the cubin was not linked for."""
+    major, minor = device.capability
+    arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+    return refuse(
+        "PL1401",
+        device.name,
+        f"{manifest.name} is linked for {manifest.target} and does not run on {device.name}",
+        expected=expected,
+        found=f"device {device.ordinal}: {device.name}, compute capability {major}.{minor}",
+        helps=(f'add "{arch}" to archs= of the megakernel and build it for this GPU',),
+    )

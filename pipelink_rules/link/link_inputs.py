@@ -1,0 +1,214 @@
+"""May these objects be linked together?  Versions, architectures, flags and shared names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelink_rules.compile.fatbin import FatbinImage, images_of
+from pipelink_rules.compile.object import weak_file
+from pipelink_rules.compile.weak_symbols import SymbolConflict, demangle, find_clashes
+from pipelink_rules.contract.sidecar import load_sidecar
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.files.atomic import sha256
+from pipelink_rules.files.codec import read_json
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
+from pipelink_rules.toolkit.toolkit import Toolkit, version_tuple
+
+
+@dataclass(frozen=True)
+class LinkObject:
+    """One input of a link, with what is known of it."""
+
+    path: str
+    owner: str  # how messages call it: the component, or the file
+    images: tuple[FatbinImage, ...]
+    variant: Variant | None
+    build: BuildRecord | None
+    weak: tuple[WeakSymbol, ...]
+
+    @property
+    def span(self) -> Span:
+        """The sidecar, else the object itself."""
+        file = self.variant.contract.file if self.variant else ""
+        return Span(file or self.path)
+
+
+def read_objects(
+    objects: Sequence[str | Path], sidecars: Iterable[str | Path], toolkit: Toolkit
+) -> tuple[LinkObject, ...]:
+    """The inputs of a link in their one order, whatever order they are given in.
+
+    A sidecar belongs to the object beside it with the same stem.  Raises what reading a sidecar
+    or an object raises.
+    """
+    by_object = {str(_object_of(Path(sidecar))): sidecar for sidecar in sidecars}
+    found = []
+    for path in sorted({str(item) for item in objects}):
+        sidecar = by_object.get(path)
+        variant, build = load_sidecar(sidecar) if sidecar else (None, None)
+        weak = build.weak if build else _weak_beside(path)
+        owner = variant.contract.component if variant else Path(path).name
+        found.append(LinkObject(path, owner, images_of(path, toolkit), variant, build, weak))
+    return tuple(found)
+
+
+def _object_of(sidecar: Path) -> Path:
+    return sidecar.with_name(sidecar.name.removesuffix(".contract.yaml") + ".fatbin")
+
+
+def _weak_beside(path: str) -> tuple[WeakSymbol, ...]:
+    file = weak_file(path)
+    return read_json(file, tuple[WeakSymbol, ...]) if file.exists() else ()
+
+
+def check_objects(
+    objects: Sequence[LinkObject], arch: str, toolkit: Toolkit
+) -> tuple[Diagnostic, ...]:
+    """Every reason not to link them."""
+    return (
+        *(item for one in objects for item in _belongs(one)),
+        *(item for one in objects for item in _toolchain(one, toolkit)),
+        *(item for one in objects for item in _architecture(one, arch)),
+        *_flags(objects, arch),
+        *shared_names(objects),
+    )
+
+
+def _belongs(one: LinkObject) -> Iterable[Diagnostic]:
+    if one.build is None:
+        return
+    recorded = dict(one.build.objects).get(Path(one.path).name, "")
+    actual = sha256(one.path)
+    if recorded != actual:
+        yield Diagnostic(
+            "PL0904",
+            f"{Path(one.path).name} is not the object that the sidecar of `{one.owner}` describes",
+            (Label(one.span, "this sidecar"),),
+            expected=f"sha256 {recorded or '(none recorded)'}",
+            found=f"sha256 {actual}",
+            at_run_time="contract and code may differ, and no check would see it",
+            helps=("build the component again, or take sidecar and object from one build",),
+            subject=one.path,
+        )
+
+
+def _toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
+    if one.build is None:
+        return
+    compiler, linker = version_tuple(one.build.toolkit), version_tuple(toolkit.version)
+    if compiler[0] != linker[0]:
+        yield Diagnostic(
+            "PL1203",
+            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, and is linked by"
+            f" CUDA {toolkit.version}",
+            (Label(one.span, "compiled by another major version"),),
+            expected=f"a compiler of CUDA {linker[0]}.x",
+            found=one.build.toolkit,
+            helps=("compile it again with this toolkit",),
+            subject=one.owner,
+        )
+    elif compiler[:2] > linker[:2]:
+        yield Diagnostic(
+            "PL1202",
+            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, and the linker is only"
+            f" {toolkit.version}",
+            (Label(one.span, "compiled by a newer toolkit"),),
+            expected=f"a linker of {one.build.toolkit} or later",
+            found=toolkit.version,
+            helps=("link with the newer toolkit, or compile the component again",),
+            subject=one.owner,
+        )
+
+
+def _architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
+    code = [image for image in one.images if image.kind == "nvvm"]
+    if any(image.arch == arch for image in code):
+        return
+    have = sorted({f"{image.arch} ({image.kind})" for image in one.images})
+    what = "no link-time code" if not code else f"no link-time code for {arch}"
+    yield Diagnostic(
+        "PL1207",
+        f"`{one.owner}` has {what}",
+        (Label(one.span, f"the object has {', '.join(have)}"),),
+        expected=f"{arch} (nvvm)",
+        found=", ".join(have),
+        at_run_time="the linker would leave it out, or link its finished code without folding it",
+        helps=(f"build it with archs=[..., {arch!r}]",),
+        subject=one.owner,
+    )
+
+
+def _flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnostic]:
+    values: dict[str, dict[str, list[LinkObject]]] = {}
+    for one in objects:
+        for image in one.images:
+            if image.kind == "nvvm" and image.arch == arch:
+                for flag, value in image.flags:
+                    values.setdefault(flag, {}).setdefault(value, []).append(one)
+    for flag, by_value in sorted(values.items()):
+        if len(by_value) < 2:
+            continue
+        name = flag.replace("_", "-")
+        groups = sorted(by_value.items(), key=lambda item: (len(item[1]), item[0]))
+        labels = [Label(owners[0].span, f"-{name}={_word(value)}") for value, owners in groups]
+        yield Diagnostic(
+            "PL1208",
+            f"the objects of this link were compiled with different values of -{name}",
+            tuple(labels),
+            expected=f"one value of -{name} in the whole program",
+            found="; ".join(
+                f"-{name}={_word(value)}: {', '.join(sorted({o.owner for o in owners}))}"
+                for value, owners in groups
+            ),
+            at_run_time="nvJitLink would take the value of whichever object comes first",
+            helps=(f"set -{name}= alike in copts= of every component",),
+            subject=name,
+        )
+
+
+def _word(value: str) -> str:
+    return {"0": "false", "1": "true"}.get(value, value)
+
+
+def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
+    """PL0903 for each pair of objects that define a weak name differently."""
+    owners = {one.path: one for one in objects}
+    clashes = find_clashes({one.path: one.weak for one in objects if one.weak})
+    pairs: dict[tuple[str, ...], list[SymbolConflict]] = {}
+    for clash in clashes:
+        pairs.setdefault(tuple(group[0] for group in clash.owners[:2]), []).append(clash)
+    for (first, second), found in pairs.items():
+        spelled = demangle([clash.name for clash in found])
+        names = [f"`{spelled[clash.name]}`" for clash in found]
+        one, two = owners[first], owners[second]
+        yield Diagnostic(
+            "PL0903",
+            f"`{_called(one)}` and `{_called(two)}` define {names[0]} differently"
+            + (f", and {len(names) - 1} more" if len(names) > 1 else ""),
+            tuple(Label(item.span, f"`{_called(item)}` has one body") for item in (one, two)),
+            expected="one body for each shared name",
+            found=", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
+            at_run_time=f"`{_called(two)}` would run the code of `{_called(one)}`",
+            helps=(
+                "put the component's helpers into namespace PL_COMPONENT { ... }",
+                "shared headers come in one version, without macros that change them",
+                *(_other_compiler(one, two)),
+            ),
+            subject=f"{one.owner} {two.owner}",
+        )
+
+
+def _called(one: LinkObject) -> str:
+    return one.variant.name if one.variant else one.owner
+
+
+def _other_compiler(one: LinkObject, two: LinkObject) -> tuple[str, ...]:
+    if one.build and two.build and one.build.fingerprint != two.build.fingerprint:
+        return (
+            f"they were compiled by different toolkits ({one.build.toolkit}, {two.build.toolkit}):"
+            " compile both with one",
+        )
+    return ()

@@ -1,0 +1,241 @@
+"""Why does it not fit, who holds what, and what would help?
+
+Arithmetic first: every resource that falls short is a finding of its own, all at once.  Only what
+arithmetic cannot see (fragmentation, groupings) asks the solver, and "unknown" is said as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place.allocation_sizes import Rectangle, minimum_stages, rectangles
+from pipelink_rules.place.barrier_ids import ids
+from pipelink_rules.place.fragments import conflict_core
+from pipelink_rules.place.infeasible_launch import launch_shortages, ungroupable
+from pipelink_rules.place.lower_bounds import bound, live_bytes
+from pipelink_rules.place.relaxations import (
+    only_launch,
+    only_named,
+    only_shared,
+    only_tensor,
+    shared_relaxations,
+    tensor_changes,
+)
+from pipelink_rules.place.solve import solve
+from pipelink_rules.place.solver import UNKNOWN, UNSAT
+from pipelink_rules.place.tensor_memory import columns_exceeded, columns_fragmented
+from pipelink_rules.place.wording import SHOWN, labels, per_sm, phase_name
+
+
+def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
+    """What arithmetic alone refuses: one finding per resource, with changes that would fit."""
+    return (
+        *_shared(problem, rlimit),
+        *columns_exceeded(problem, lambda: tensor_changes(problem, rlimit)),
+        *_named(problem),
+        *launch_shortages(problem, rlimit),
+    )
+
+
+def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
+    """Why the solver found nothing: the resources, each asked alone."""
+    verdicts = {
+        "shared memory": solve(only_shared(problem), None, rlimit),
+        "named barriers": solve(only_named(problem), None, rlimit),
+        "warps and registers": solve(only_launch(problem), None, rlimit),
+    }
+    if problem.tensor:
+        verdicts["tensor memory"] = solve(only_tensor(problem), None, rlimit)
+    refusals = {
+        "shared memory": _fragmented,
+        "tensor memory": columns_fragmented,
+        "named barriers": _uncolourable,
+        "warps and registers": ungroupable,
+    }
+    found = [
+        refusals[resource](problem, rlimit)
+        for resource, verdict in verdicts.items()
+        if verdict == UNSAT
+    ]
+    unknown = [resource for resource, verdict in verdicts.items() if verdict == UNKNOWN]
+    if unknown or not found:
+        found.append(_unknown(problem, unknown, rlimit))
+    return tuple(found)
+
+
+# Shared memory
+
+
+def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
+    items = rectangles(problem, minimum_stages(problem))
+    limit = TARGETS[problem.target].shared_limit(problem.occupancy)
+    most, phase = bound(items)
+    if most <= limit:
+        return
+    holders = sorted(
+        (item for item in items if item.phases >> phase & 1),
+        key=lambda item: (-item.bytes, item.name),
+    )
+    notes = [_holder(problem, item) for item in holders[:SHOWN]]
+    if len(holders) > SHOWN:
+        rest = sum(item.bytes for item in holders[SHOWN:])
+        notes.append(f"and {len(holders) - SHOWN} smaller items, {rest:,} bytes")
+    notes += [
+        f"{phase_name(problem, other)} is over the limit too: {size:,} bytes"
+        for other, size in sorted(live_bytes(items).items())
+        if size > limit and other != phase
+    ]
+    helps = shared_relaxations(problem, rlimit) or (
+        f"use smaller tiles: the items alive in {phase_name(problem, phase)} must lose "
+        f"{most - limit:,} bytes, and no smaller stage count or occupancy gives them",
+    )
+    yield Diagnostic(
+        "PL0101",
+        f"`{problem.name}` needs {most:,} bytes of shared memory in {phase_name(problem, phase)}",
+        labels((problem.span, ""), *_holder_spans(problem, holders)),
+        expected=f"at most {limit:,} bytes ({per_sm(problem)})",
+        found=f"{most:,} bytes, {most - limit:,} too many, every channel at its minimum of stages",
+        notes=tuple(notes),
+        helps=helps,
+        subject="shared memory",
+    )
+
+
+def _holder(problem: PlacementProblem, item: Rectangle) -> str:
+    if item.name == BARRIER_TABLE:
+        return f"mbarriers: {item.bytes:,} bytes = {item.bytes // 8} x 8"
+    source = next(entry for entry in problem.items if entry.name == item.name)
+    if not source.channel:
+        return f"{item.name}: {item.bytes:,} bytes"
+    times = f"{item.bytes // source.bytes} x {source.bytes:,}"
+    of = "" if source.channel == item.name else f", stages of {source.channel}"
+    return f"{item.name}: {item.bytes:,} bytes = {times}{of}"
+
+
+def _holder_spans(
+    problem: PlacementProblem, holders: list[Rectangle]
+) -> list[tuple[Span | None, str]]:
+    spans = {item.name: item.span for item in problem.items}
+    return [(spans.get(h.name), f"`{h.name}` holds {h.bytes:,} bytes") for h in holders[:SHOWN]]
+
+
+def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+    items = rectangles(problem, minimum_stages(problem))
+    limit = TARGETS[problem.target].shared_limit(problem.occupancy)
+    most, phase = bound(items)
+    names = conflict_core(items, limit, rlimit)
+    by_name = {item.name: item for item in items}
+    odd = [item for item in items if item.bytes % item.align]
+    helps = list(shared_relaxations(problem, rlimit))
+    if odd:
+        listed = ", ".join(f"`{item.name}`" for item in odd[:SHOWN])
+        helps.append(f"round sizes up to their alignment, so that no gaps arise: {listed}")
+    return Diagnostic(
+        "PL0102",
+        f"the shared memory of `{problem.name}` fits by its bytes but has no layout",
+        labels((problem.span, ""), *_holder_spans(problem, [by_name[n] for n in names])),
+        expected=f"a layout within {limit:,} bytes ({per_sm(problem)})",
+        found=f"{most:,} bytes alive in {phase_name(problem, phase)}, but alignments leave gaps",
+        notes=tuple(
+            f"{_holder(problem, by_name[n])}, aligned to {by_name[n].align}" for n in names[:SHOWN]
+        ),
+        helps=tuple(helps) or ("use smaller tiles or smaller alignments",),
+        subject="shared memory",
+    )
+
+
+# Named barriers
+
+
+def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
+    count = len(ids(problem))
+    alive = {
+        phase: sorted(need.name for need in problem.barriers if need.phases >> phase & 1)
+        for phase in range(len(problem.phases))
+    }
+    phase = min(alive, key=lambda index: (-len(alive[index]), index))
+    names, where = alive[phase], f"in {phase_name(problem, phase)}"
+    if len(names) <= count:
+        names, where = _crowd(problem), "that meet each other in pairs"
+    if len(names) <= count:
+        return
+    spans = {need.name: need.span for need in problem.barriers}
+    yield Diagnostic(
+        "PL0103",
+        f"`{problem.name}` keeps {len(names)} named barriers {where}",
+        labels((problem.span, ""), *((spans[name], f"`{name}`") for name in names[:SHOWN])),
+        expected=f"at most {count}: ids {_ranges(ids(problem))}",
+        found=f"{len(names)}: {', '.join(names)}",
+        helps=(
+            f"use {len(names) - count} fewer of them: an mbarrier can take the place of a named "
+            "barrier, and there are as many as shared memory holds",
+        ),
+        subject="named barriers",
+    )
+
+
+def _crowd(problem: PlacementProblem) -> list[str]:
+    """A large set of barriers of which every two share a phase, though no phase holds them all."""
+    masks = {need.name: need.phases for need in problem.barriers}
+    meets = {
+        name: {other for other in masks if other != name and masks[other] & masks[name]}
+        for name in masks
+    }
+    best: list[str] = []
+    for first in sorted(masks, key=lambda name: (-len(meets[name]), name)):
+        crowd, rest = [first], meets[first]
+        while rest:
+            following = min(rest, key=lambda name: (-len(meets[name] & rest), name))
+            crowd.append(following)
+            rest = rest & meets[following]
+        if len(crowd) > len(best):
+            best = sorted(crowd)
+    return best
+
+
+def _ranges(numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][-1] == number - 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}..{r[-1]}" for r in runs)
+
+
+def _uncolourable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+    return Diagnostic(
+        "PL0103",
+        f"the named barriers of `{problem.name}` cannot share the ids there are",
+        labels((problem.span, "")),
+        expected=f"an assignment to ids {_ranges(ids(problem))}",
+        found="no phase has too many of them, but no assignment serves all phases",
+        helps=("let a barrier that returns after a pause live through the phases between",),
+        subject="named barriers",
+    )
+
+
+def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Diagnostic:
+    items = rectangles(problem, minimum_stages(problem))
+    limit = TARGETS[problem.target].shared_limit(problem.occupancy)
+    what = ", ".join(resources) or "all resources together"
+    return Diagnostic(
+        "PL0105",
+        f"no placement of `{problem.name}` was found within the solver's budget",
+        labels((problem.span, "")),
+        expected="a placement, or a proof that there is none",
+        found=f"neither, for {what}, after {rlimit:,} units per question",
+        notes=(
+            "this is no proof that it does not fit",
+            f"the fullest phase holds {bound(items)[0]:,} of {limit:,} bytes",
+        ),
+        helps=(
+            "round the sizes of items up to their alignments: mixed sizes are what is hard",
+            "raise the budget (`rlimit`)",
+        ),
+        subject=what,
+    )

@@ -1,0 +1,167 @@
+"""What would make it fit?  The cheapest changes, each verified by placing again.
+
+A stage less costs 1, one CTA per SM less 2.  Proposals are counted up by cost and filtered by the
+bytes alive per phase before a solver sees them; what contains a change already found is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from pipelink_rules.model.placement import Placement, PlacementProblem
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place import warps
+from pipelink_rules.place.lower_bounds import admits, rows
+from pipelink_rules.place.solve import solve
+from pipelink_rules.place.tensor_memory import columns_admit
+from pipelink_rules.place.warps import UNIT
+from pipelink_rules.place.wording import count
+
+OCCUPANCY_COST = 2
+TRIES = 20_000  # proposals looked at
+PLACINGS = 8  # proposals placed
+
+
+def only_shared(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but shared memory."""
+    return replace(problem, roles=(), barriers=(), tensor=())
+
+
+def only_launch(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but warps and registers."""
+    return replace(only_named(problem), roles=problem.roles, barriers=())
+
+
+def only_named(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but named barriers."""
+    return replace(
+        problem, items=(), stages=(), mbarriers_per_stage=(), mbarriers_fixed=0, roles=(), tensor=()
+    )
+
+
+def only_tensor(problem: PlacementProblem) -> PlacementProblem:
+    """The problem without everything but tensor memory."""
+    used = {need.channel for need in problem.tensor}
+    stages = tuple(stage for stage in problem.stages if stage.name in used)
+    return replace(only_named(problem), barriers=(), stages=stages, tensor=problem.tensor)
+
+
+def _fits(problem: PlacementProblem, rlimit: int) -> bool:
+    return bool(warps.shapes(problem)) and isinstance(solve(problem, None, rlimit), Placement)
+
+
+def shared_relaxations(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
+    """Up to `want` smallest sets of changes that make shared memory fit, the cheapest first."""
+    problem = only_shared(problem)
+    form, target = rows(problem), TARGETS[problem.target]
+
+    def admitted(counts: Mapping[str, int], occupancy: int) -> bool:
+        return admits(form, counts, target.shared_limit(occupancy))
+
+    return _changes(problem, admitted, rlimit, want)
+
+
+def tensor_changes(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
+    """The same for tensor memory."""
+    problem = only_tensor(problem)
+    return _changes(
+        problem, lambda counts, ctas: columns_admit(problem, counts, ctas), rlimit, want
+    )
+
+
+def _changes(
+    problem: PlacementProblem,
+    admitted: Callable[[Mapping[str, int], int], bool],
+    rlimit: int,
+    want: int,
+) -> tuple[str, ...]:
+    minimum = {stage.name: stage.minimum for stage in problem.stages}
+    found: list[tuple[int, ...]] = []
+    words: list[str] = []
+    placings = 0
+    for tries, proposal in enumerate(_proposals(problem)):
+        if tries == TRIES or len(words) == want or placings == PLACINGS:
+            break
+        if any(all(a <= b for a, b in zip(old, proposal, strict=True)) for old in found):
+            continue
+        fewer, *lower = proposal
+        counts = {name: minimum[name] - by for name, by in zip(sorted(minimum), lower, strict=True)}
+        occupancy = problem.occupancy - fewer
+        if not admitted(counts, occupancy):
+            continue
+        placings += 1
+        changed = replace(
+            problem,
+            occupancy=occupancy,
+            stages=tuple(replace(s, minimum=counts[s.name]) for s in problem.stages),
+        )
+        if _fits(changed, rlimit):
+            found.append(proposal)
+            words.append(_words(problem, occupancy, counts))
+    return tuple(words)
+
+
+def _proposals(problem: PlacementProblem) -> Iterator[tuple[int, ...]]:
+    """(CTAs per SM less, stages less per channel by name), by rising cost."""
+    room = [stage.minimum - 1 for stage in sorted(problem.stages, key=lambda stage: stage.name)]
+    most = OCCUPANCY_COST * (problem.occupancy - 1) + sum(room)
+    for cost in range(1, most + 1):
+        for fewer in range(min(problem.occupancy - 1, cost // OCCUPANCY_COST) + 1):
+            for lower in _splits(cost - OCCUPANCY_COST * fewer, room):
+                yield (fewer, *lower)
+
+
+def _splits(total: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    if not room:
+        if total == 0:
+            yield ()
+        return
+    for first in range(min(total, room[0]), -1, -1):
+        for rest in _splits(total - first, room[1:]):
+            yield (first, *rest)
+
+
+def _words(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int]) -> str:
+    parts = []
+    if occupancy != problem.occupancy:
+        parts.append(_fewer(problem, occupancy))
+    for stage in sorted(problem.stages, key=lambda stage: stage.name):
+        if counts[stage.name] != stage.minimum:
+            parts.append(
+                f"lower the minimum of `{stage.name}` from {stage.minimum} "
+                f"to {count(counts[stage.name], 'stage')}"
+            )
+    return " and ".join(parts) + ": then it fits"
+
+
+def _fewer(problem: PlacementProblem, occupancy: int) -> str:
+    return f"place {count(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
+
+
+def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
+    """Fewer CTAs per SM, or one role that needs fewer registers, where that makes roles fit."""
+    problem = only_launch(problem)
+    target = TARGETS[problem.target]
+    words = []
+    for occupancy in range(problem.occupancy - 1, 0, -1):
+        if _fits(replace(problem, occupancy=occupancy), rlimit):
+            words.append(f"{_fewer(problem, occupancy)}: then it fits")
+            break
+    for role in sorted(problem.roles, key=lambda role: (-role.minimum, role.name)):
+        for minimum in range(
+            warps.min_registers(role, target) - UNIT, target.setmaxnreg_minimum - 1, -UNIT
+        ):
+            smaller = replace(role, minimum=minimum, want=minimum)
+            others = tuple(r for r in problem.roles if r.name != role.name)
+            changed = replace(problem, roles=(*others, smaller))
+            if warps.shapes(changed):
+                if _fits(changed, rlimit):
+                    words.append(
+                        f"let `{role.name}` need at most {minimum} registers instead of "
+                        f"{role.minimum} (a smaller tile or fragment): then it fits"
+                    )
+                break
+        if len(words) == 3:
+            break
+    return tuple(words)

@@ -1,0 +1,279 @@
+"""What is the joint problem as one SMT-LIB text?
+
+Every resource in one set of linear constraints over integers, for one shape of the launch:
+stage counts, shared offsets and the mbarrier table, named-barrier ids, first warps, registers of
+roles and warpgroups.  Variables are numbered in a canonical order (names of users never reach
+the text):
+
+    s<i>  stages of a channel               k<i>  offset of an item, in its alignment
+    v<i>  1 where a kept item moves          n<i>  id of a named barrier
+    w<i>  first warp of a role               x<g>  registers of a warpgroup / 8
+    r<i>  registers of a role / 8            c<i>  those that are useful to it / 8
+    u<i>  1 where a role straddles nothing   p     1 where single-warp roles spread evenly
+    q<i>  start of a loose role, in warpgroups
+    t<i>  first column of tensor memory of a need
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place import warps
+from pipelink_rules.place.allocation_sizes import MBARRIER_BYTES, TABLE_ALIGN, all_phases
+from pipelink_rules.place.barrier_ids import ids
+from pipelink_rules.place.lower_bounds import rows
+from pipelink_rules.place.tensor_memory import column_limit
+from pipelink_rules.place.warps import GROUP, UNIT, LaunchShape
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The text, and the variable of each thing that the placement decides."""
+
+    text: str
+    stages: dict[str, str]
+    offsets: dict[str, tuple[str, int]]  # item -> (variable, bytes per unit of it)
+    moved: dict[str, str]  # kept item -> its v
+    named: dict[str, str]
+    starts: dict[str, str]
+    aligned: dict[str, str]  # aligned role -> the variable that is its start / 4
+    useful: dict[str, str]  # role -> its c; empty where nothing moves registers
+    registers: dict[str, str]
+    groups: tuple[str, ...]
+    compact: dict[str, str]  # loose role of several warps -> its u
+    spread: str  # "p", or empty
+    columns: dict[str, tuple[str, int]]  # tensor need -> (variable, columns per unit of it)
+
+
+def encode(
+    problem: PlacementProblem, shape: LaunchShape, limit: int, keep: Mapping[str, int] | None = None
+) -> Encoding:
+    """The joint text for one shape; `limit` in bytes, `keep` = offsets that cost when left."""
+    writer = _Writer()
+    stages = _stages(writer, problem)
+    offsets, moved = _shared(writer, problem, stages, limit, keep or {})
+    columns = _columns(writer, problem, stages)
+    named = _named(writer, problem)
+    starts, aligned = _warps(writer, problem, shape)
+    compact, spread = _neighbours(writer, problem, starts)
+    useful, registers, groups = _registers(writer, problem, shape, starts)
+    return Encoding(
+        text="".join(writer.lines),
+        stages=stages,
+        offsets=offsets,
+        moved=moved,
+        named=named,
+        starts=starts,
+        aligned=aligned,
+        useful=useful,
+        registers=registers,
+        groups=groups,
+        compact=compact,
+        spread=spread,
+        columns=columns,
+    )
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def integer(self, name: str, low: int, high: int) -> str:
+        self.lines.append(f"(declare-const {name} Int)(assert (<= {low} {name} {high}))")
+        return name
+
+    def claim(self, formula: str) -> None:
+        self.lines.append(f"(assert {formula})\n")
+
+
+def _times(factor: int, name: str) -> str:
+    return name if factor == 1 else f"(* {factor} {name})"
+
+
+def _sum(terms: list[str]) -> str:
+    return f"(+ {' '.join(terms)})" if len(terms) > 1 else (terms or ["0"])[0]
+
+
+def _stages(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
+    ordered = sorted(problem.stages, key=lambda stage: stage.name)
+    return {
+        stage.name: writer.integer(f"s{index}", stage.minimum, stage.maximum)
+        for index, stage in enumerate(ordered)
+    }
+
+
+def quantum(problem: PlacementProblem) -> int:
+    """The largest unit of bytes that divides every size and alignment."""
+    unit = 0
+    for item in problem.items:
+        unit = math.gcd(unit, item.bytes, item.align)
+    if problem.mbarriers_per_stage or problem.mbarriers_fixed:
+        unit = math.gcd(unit, MBARRIER_BYTES)
+    return max(1, unit)
+
+
+def _shared(
+    writer: _Writer,
+    problem: PlacementProblem,
+    stages: Mapping[str, str],
+    limit: int,
+    keep: Mapping[str, int],
+) -> tuple[dict[str, tuple[str, int]], dict[str, str]]:
+    unit = quantum(problem)
+    room = limit // unit
+
+    def size(constant: int, coefficients: list[tuple[str, int]]) -> str:
+        terms = [_times(factor // unit, stages[name]) for name, factor in coefficients]
+        return _sum(terms + ([str(constant // unit)] if constant or not terms else []))
+
+    things = [
+        (
+            item.name,
+            item.align,
+            item.phases,
+            size(0, [(item.channel, item.bytes)]) if item.channel else size(item.bytes, []),
+        )
+        for item in problem.items
+    ]
+    if problem.mbarriers_per_stage or problem.mbarriers_fixed:
+        per_stage = [(name, MBARRIER_BYTES * n) for name, n in sorted(problem.mbarriers_per_stage)]
+        table = size(MBARRIER_BYTES * problem.mbarriers_fixed, per_stage)
+        things.append((BARRIER_TABLE, TABLE_ALIGN, all_phases(problem), table))
+    offsets: dict[str, tuple[str, int]] = {}
+    moved: dict[str, str] = {}
+    boxes: list[tuple[int, str, str]] = []
+    for index, (name, align, phases, extent) in enumerate(sorted(things)):
+        variable = writer.integer(f"k{index}", 0, limit // align)
+        start = _times(align // unit, variable)
+        end = f"(+ {start} {extent})"
+        writer.claim(f"(<= {end} {room})")
+        offsets[name] = (variable, align)
+        boxes.append((phases, start, end))
+        if name in keep:
+            moved[name] = writer.integer(f"v{index}", 0, 1)
+            writer.claim(f"(or (= v{index} 1) (= {variable} {keep[name] // align}))")
+    for (one, low, low_end), (other, high, high_end) in itertools.combinations(boxes, 2):
+        if one & other:
+            writer.claim(f"(or (<= {low_end} {high}) (<= {high_end} {low}))")
+    for row in rows(problem):  # redundant, and what makes refusals quick
+        writer.claim(f"(<= {size(row.constant, list(row.coefficients))} {room})")
+    return offsets, moved
+
+
+def _columns(
+    writer: _Writer, problem: PlacementProblem, stages: Mapping[str, str]
+) -> dict[str, tuple[str, int]]:
+    """Columns of tensor memory lie apart within the largest allocation."""
+    limit = column_limit(problem)
+    found: dict[str, tuple[str, int]] = {}
+    boxes: list[tuple[int, str, str]] = []
+    for index, need in enumerate(sorted(problem.tensor, key=lambda need: need.name)):
+        variable = writer.integer(f"t{index}", 0, limit)
+        extent = _times(need.columns, stages[need.channel]) if need.channel else str(need.columns)
+        writer.claim(f"(<= (+ {variable} {extent}) {limit})")
+        found[need.name] = (variable, 1)
+        boxes.append((need.phases, variable, f"(+ {variable} {extent})"))
+    for (one, low, low_end), (other, high, high_end) in itertools.combinations(boxes, 2):
+        if one & other:
+            writer.claim(f"(or (<= {low_end} {high}) (<= {high_end} {low}))")
+    return found
+
+
+def _named(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
+    allowed = ids(problem)
+    ordered = sorted(problem.barriers, key=lambda barrier: barrier.name)
+    named: dict[str, str] = {}
+    for index, barrier in enumerate(ordered):
+        named[barrier.name] = writer.integer(f"n{index}", min(allowed), max(allowed))
+        for hole in range(min(allowed), max(allowed)):
+            if hole not in allowed:
+                writer.claim(f"(not (= n{index} {hole}))")
+    for one, other in itertools.combinations(ordered, 2):
+        if one.phases & other.phases:
+            writer.claim(f"(not (= {named[one.name]} {named[other.name]}))")
+    return named
+
+
+def _warps(
+    writer: _Writer, problem: PlacementProblem, shape: LaunchShape
+) -> tuple[dict[str, str], dict[str, str]]:
+    roles = warps.placement_order(problem)
+    starts: dict[str, str] = {}
+    aligned: dict[str, str] = {}
+    for index, role in enumerate(roles):
+        starts[role.name] = writer.integer(f"w{index}", 0, shape.warps - role.warps)
+        if role.warpgroup:
+            aligned[role.name] = writer.integer(f"a{index}", 0, shape.warps // GROUP)
+            writer.claim(f"(= w{index} (* {GROUP} a{index}))")
+    for one, other in itertools.combinations(roles, 2):
+        low, high = starts[one.name], starts[other.name]
+        writer.claim(f"(or (<= (+ {low} {one.warps}) {high}) (<= (+ {high} {other.warps}) {low}))")
+    return starts, aligned
+
+
+def _neighbours(
+    writer: _Writer, problem: PlacementProblem, starts: Mapping[str, str]
+) -> tuple[dict[str, str], str]:
+    """Which loose roles touch no more warpgroups than they must, and do single warps spread?"""
+    compact: dict[str, str] = {}
+    singles: list[str] = []  # warp % 4 of each
+    for index, role in enumerate(warps.placement_order(problem)):
+        if role.warpgroup:
+            continue
+        writer.integer(f"q{index}", 0, warps.most_warps(problem) // GROUP)
+        rest = f"(- {starts[role.name]} (* {GROUP} q{index}))"
+        writer.claim(f"(<= 0 {rest} {GROUP - 1})")
+        if role.warps == 1:
+            singles.append(rest)
+        else:
+            compact[role.name] = writer.integer(f"u{index}", 0, 1)
+            writer.claim(f"(=> (= u{index} 1) (<= {rest} {warps.slack(role)}))")
+    if len(singles) < 2:
+        return compact, ""
+    writer.integer("p", 0, 1)
+    share = -(-len(singles) // GROUP)
+    for scheduler in range(GROUP):
+        here = [f"(ite (= {rest} {scheduler}) 1 0)" for rest in singles]
+        writer.claim(f"(=> (= p 1) (<= {_sum(here)} {share}))")
+    return compact, "p"
+
+
+def _registers(
+    writer: _Writer, problem: PlacementProblem, shape: LaunchShape, starts: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    if not shape.setmaxnreg:
+        return {}, {}, ()
+    target = TARGETS[problem.target]
+    low, high = target.setmaxnreg_minimum // UNIT, target.setmaxnreg_maximum // UNIT
+    roles = warps.placement_order(problem)
+    groups = tuple(writer.integer(f"x{index}", low, high) for index in range(shape.groups))
+    registers: dict[str, str] = {}
+    useful: dict[str, str] = {}
+    for index, role in enumerate(roles):
+        least, wanted = (
+            warps.min_registers(role, target) // UNIT,
+            warps.useful_registers(role, target) // UNIT,
+        )
+        registers[role.name] = writer.integer(f"r{index}", least, high)
+        useful[role.name] = writer.integer(f"c{index}", low, wanted)
+        writer.claim(f"(<= c{index} r{index})")
+    for position, group in enumerate(groups):
+        first, last = GROUP * position, GROUP * position + GROUP
+        served = [f"(= {group} {low})"]
+        for index, role in enumerate(roles):
+            start = starts[role.name]
+            inside = f"(and (< {start} {last}) (< {first} (+ {start} {role.warps})))"
+            writer.claim(f"(=> {inside} (= r{index} {group}))")
+            served.append(
+                f"(and {inside} (<= {group} {warps.useful_registers(role, target) // UNIT}))"
+            )
+        if not warps.POOL_EQUALITY:  # registers go where they are useful, the rest stays free
+            writer.claim(f"(or {' '.join(served)})")
+    relation = "=" if warps.POOL_EQUALITY else "<="
+    writer.claim(f"({relation} {_sum(list(groups))} {shape.pool // UNIT})")
+    return useful, registers, groups

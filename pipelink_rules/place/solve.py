@@ -1,0 +1,192 @@
+"""Does the joint problem have a solution, and which placement is it?
+
+Every shape of the launch that the arithmetic admits is one joint text; the best one that has a
+solution is driven to the optimum of the objective and read back by the checker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.model.placement import (
+    BARRIER_TABLE,
+    Placement,
+    PlacementProblem,
+    Warpgroup,
+)
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place import objective, reuse, warps
+from pipelink_rules.place.allocation_sizes import rectangles, round_up, table_parts
+from pipelink_rules.place.greedy import suggest_stages
+from pipelink_rules.place.hints import hints
+from pipelink_rules.place.lower_bounds import bound, rows
+from pipelink_rules.place.objective import Search
+from pipelink_rules.place.smtlib import Encoding, encode
+from pipelink_rules.place.solver import SAT, UNKNOWN, UNSAT, Session, equal, version
+from pipelink_rules.place.tensor_memory import allocation, column_rectangles, columns_admit
+from pipelink_rules.place.verify import verify
+from pipelink_rules.place.warps import LaunchShape
+
+RLIMIT = 4_000_000  # of the solver, for one question; about a second
+
+
+def solve(
+    problem: PlacementProblem, previous: Placement | None = None, rlimit: int = RLIMIT
+) -> Placement | str:
+    """The placement, or the verdict (unsat, unknown) where there is none; explains nothing."""
+    unknown = ""
+    for shape in warps.shapes(problem):
+        found = _solve_shape(problem, shape, previous, rlimit)
+        if isinstance(found, Placement):
+            plain = warps.plain_shape(problem)
+            if shape.setmaxnreg and _moves_nothing(problem, found, plain):
+                return _placed(_solve_shape(problem, plain, previous, rlimit), found)
+            return found
+        unknown = unknown or (found if found == UNKNOWN else "")
+    return unknown or UNSAT
+
+
+def _placed(attempt: Placement | str, otherwise: Placement) -> Placement:
+    return attempt if isinstance(attempt, Placement) else otherwise
+
+
+def _moves_nothing(problem: PlacementProblem, found: Placement, plain: LaunchShape) -> bool:
+    """Does every role get as much from the entry registers as setmaxnreg gave it?"""
+    return warps.admits(problem, plain) and all(
+        min(found.registers(role.name), role.want) <= plain.entry for role in problem.roles
+    )
+
+
+def _solve_shape(
+    problem: PlacementProblem, shape: LaunchShape, previous: Placement | None, rlimit: int
+) -> Placement | str:
+    limit = TARGETS[problem.target].shared_limit(problem.occupancy)
+    keep = reuse.keepable_offsets(problem, previous, limit)
+    encoding = encode(problem, shape, limit, keep)
+    session = Session(encoding.text, rlimit)
+    stages, offsets = suggest_stages(
+        problem, limit, lambda counts: columns_admit(problem, counts, problem.occupancy)
+    )
+    start = hints(encoding, problem, stages, offsets, warps.assign(problem, shape))
+    if session.check([equal(name, value) for name, value in start.items()]) != SAT:
+        verdict = session.check((), near=start)
+        if verdict != SAT:
+            return verdict
+    search = Search(session, dict(session.values), [])
+    objective.maximize_stages(search, encoding, problem, rows(problem), limit)
+    objective.assign_registers(search, encoding, problem)
+    objective.pack_roles(search, encoding)
+    sizes = rectangles(problem, _counts(search, encoding))
+    kept = reuse.keep_offsets(search, encoding, keep, sizes)
+    kept_ids = reuse.keep_ids(search, encoding, reuse.keepable_ids(problem, previous))
+    objective.settle_warps(search, encoding, problem)
+    objective.settle_ids(search, encoding, problem, kept_ids)
+    objective.settle_offsets(search, encoding.offsets, sizes, kept)
+    columns = column_rectangles(problem, _counts(search, encoding))
+    objective.settle_offsets(search, encoding.columns, columns, {})
+    placement = _placement(problem, shape, encoding, search, previous)
+    faults = verify(problem, placement)
+    if faults:
+        raise error(
+            "PL9901",
+            f"the placement of `{problem.name}` does not pass its own check",
+            problem.span,
+            found="; ".join(faults),
+            helps=("report this with the problem: the placement was not written",),
+        )
+    return placement
+
+
+def _counts(search: Search, encoding: Encoding) -> dict[str, int]:
+    """The stage counts of the solution in hand."""
+    return {name: search.values[variable] for name, variable in encoding.stages.items()}
+
+
+def _placement(
+    problem: PlacementProblem,
+    shape: LaunchShape,
+    encoding: Encoding,
+    search: Search,
+    previous: Placement | None,
+) -> Placement:
+    values = search.values
+    stages = _counts(search, encoding)
+    sizes = rectangles(problem, stages)
+    columns = {name: values[variable] for name, (variable, _) in encoding.columns.items()}
+    needs = column_rectangles(problem, stages)
+    offsets = {name: values[variable] * unit for name, (variable, unit) in encoding.offsets.items()}
+    named = {name: values[variable] for name, variable in encoding.named.items()}
+    starts = {name: values[variable] for name, variable in encoding.starts.items()}
+    height = max((offsets[item.name] + item.bytes for item in sizes), default=0)
+    table = offsets.get(BARRIER_TABLE, 0)
+    notes, kept = _compared(previous, stages, offsets, named, columns)
+    notes += tuple(f"the budget ended before `{step}` was proved best" for step in search.unproved)
+    return Placement(
+        name=problem.name,
+        target=problem.target,
+        stages=_sorted(stages),
+        offsets=_sorted(offsets),
+        barriers=tuple((name, table + start) for name, start, _ in table_parts(problem, stages)),
+        shared_bytes=round_up(height, 16),
+        bound_bytes=bound(sizes)[0],
+        named=_sorted(named),
+        warps=_sorted(starts),
+        threads=32 * shape.warps,
+        entry_registers=shape.entry,
+        setmaxnreg=shape.setmaxnreg,
+        warpgroups=_warpgroups(problem, shape, encoding, values, starts),
+        occupancy=problem.occupancy,
+        proved="stages" not in search.unproved,
+        solver=version(),
+        notes=notes,
+        kept=kept,
+        columns=_sorted(columns),
+        tensor_columns=allocation(max((columns[n.name] + n.bytes for n in needs), default=0)),
+    )
+
+
+def _sorted(numbers: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(numbers.items()))
+
+
+def _warpgroups(
+    problem: PlacementProblem,
+    shape: LaunchShape,
+    encoding: Encoding,
+    values: Mapping[str, int],
+    starts: Mapping[str, int],
+) -> tuple[Warpgroup, ...]:
+    groups = []
+    for index in range(shape.groups):
+        roles = tuple(
+            role.name
+            for role in sorted(problem.roles, key=lambda role: starts[role.name])
+            if index in warps.warpgroups_used(starts[role.name], role.warps)
+        )
+        given = values[encoding.groups[index]] * warps.UNIT if encoding.groups else shape.entry
+        groups.append(Warpgroup(index, roles, given))
+    return tuple(groups)
+
+
+def _compared(
+    previous: Placement | None,
+    stages: Mapping[str, int],
+    offsets: Mapping[str, int],
+    named: Mapping[str, int],
+    columns: Mapping[str, int],
+) -> tuple[tuple[str, ...], bool]:
+    """What changed for the things that were there before, in words; and whether nothing did."""
+    if previous is None:
+        return (), False
+    notes = []
+    for what, before, now in (
+        ("stages of", dict(previous.stages), stages),
+        ("offset of", dict(previous.offsets), offsets),
+        ("id of", dict(previous.named), named),
+        ("first column of", dict(previous.columns), columns),
+    ):
+        for name in sorted(now):
+            if name in before and before[name] != now[name]:
+                notes.append(f"{what} {name}: {before[name]:,} before, {now[name]:,} now")
+    return tuple(notes), not notes

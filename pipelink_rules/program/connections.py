@@ -1,0 +1,291 @@
+"""Do the entries of a declaration fit the ports of its components?  Spec, contracts -> links.
+
+Directions, spaces, and that every port is served exactly once.  Shapes, dtypes, layouts and
+protocols are compared later, by `check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.contract import Contract, Port
+from pipelink_rules.model.program import ConnectionSpec, MegakernelSpec
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.program.findings import Findings
+from pipelink_rules.program.port_spaces import FOREVER, JOINED, SECTION_OF, SPACES, space_of
+
+End = tuple[str, str]  # (instance, port)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A connection whose two ports exist and fit in direction and space."""
+
+    producer: End
+    consumer: End
+    source: Port
+    sink: Port
+    span: Span | None
+
+    @property
+    def name(self) -> str:
+        """`load.ab -> mma.ab`, as in messages."""
+        return f"{'.'.join(self.producer)} -> {'.'.join(self.consumer)}"
+
+
+def parse_endpoint(text: str) -> End:
+    """`load.ab` as (instance, port)."""
+    instance, _, port = text.partition(".")
+    return instance, port
+
+
+def check_connections(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+) -> list[Link]:
+    """The sound connections, sorted; everything else becomes findings (PL0051..PL0060).
+
+    contracts: instance -> contract, bound or not.  An instance without one is left alone: its
+    label was reported already.
+    """
+    ports = _Ports(spec, contracts, findings)
+    links = [link for entry in spec.connect if (link := ports.link(entry)) is not None]
+    _connected_once(links, findings)
+    bound = ports.bound()
+    ports.unserved(bound)
+    return sorted(links, key=lambda link: (link.producer, link.consumer))
+
+
+class _Ports:
+    """The ports of all instances, and which of them an entry mentions."""
+
+    def __init__(self, spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings):
+        self.spec, self.contracts, self.findings = spec, contracts, findings
+        self.mentioned: set[End] = set()
+        self.suspects: set[str] = set()  # instances with a misspelt port: say nothing of the rest
+
+    def find(self, text: str, place: Span | None, wanted: tuple[str, ...]) -> Port | None:
+        """The port an entry names; PL0051 where the component has no such port."""
+        instance, name = parse_endpoint(text)
+        contract = self.contracts.get(instance)
+        if contract is None:
+            return None
+        known = {port.name: port for port in contract.ports}
+        if name in known:
+            self.mentioned.add((instance, name))
+            return known[name]
+        self.suspects.add(instance)
+        fitting = [port.name for port in contract.ports if space_of(port) in wanted]
+        self.findings.add(
+            "PL0051",
+            f"`{instance}` has no port `{name}`",
+            place,
+            (contract.span, f"ports of {contract.component}: {', '.join(known) or 'none'}"),
+            helps=similar_name_help(name, fitting),
+            subject=text,
+        )
+        return None
+
+    def link(self, entry: ConnectionSpec) -> Link | None:
+        """The connection, if both ends exist and fit."""
+        where = self.spec.where
+        sink = self.find(entry.consumer, where("connect", entry.consumer), JOINED)
+        place = where("connect", entry.consumer, entry.producer)
+        source = self.find(entry.producer, place, JOINED)
+        if sink is None or source is None:
+            return None
+        fits = self._directions(entry, source, sink) and self._spaces(entry, source, sink)
+        ends = (parse_endpoint(entry.producer), parse_endpoint(entry.consumer))
+        return Link(*ends, source, sink, entry.span) if fits else None
+
+    def _directions(self, entry: ConnectionSpec, source: Port, sink: Port) -> bool:
+        if source.direction == "out" and sink.direction == "in":
+            return True
+        swapped = source.direction == "in" and sink.direction == "out"
+        right = f'"{entry.producer}": "{entry.consumer}"'
+        self.findings.add(
+            "PL0052",
+            f"`{entry.producer}` cannot feed `{entry.consumer}`",
+            entry.span,
+            (sink.where("direction"), f"{entry.consumer} is an {sink.direction} port"),
+            (source.where("direction"), f"{entry.producer} is an {source.direction} port"),
+            expected="an in port on the left, the out port that feeds it on the right",
+            helps=(f"swap the sides: {right}",) if swapped else (),
+            subject=_name(entry),
+        )
+        return False
+
+    def _spaces(self, entry: ConnectionSpec, source: Port, sink: Port) -> bool:
+        gives, takes = space_of(source), space_of(sink)
+        if gives == takes and gives in JOINED:
+            return True
+        helps = [
+            f'bind it to a launcher keyword: {SECTION_OF[space_of(port)]}={{"...": "{end}"}}'
+            for end, port in ((entry.consumer, sink), (entry.producer, source))
+            if space_of(port) in SECTION_OF
+        ]
+        if not helps:
+            helps = ["put a component between them that takes the one and gives the other"]
+        self.findings.add(
+            "PL0053",
+            f"`{entry.producer}` and `{entry.consumer}` are in different spaces"
+            if gives != takes
+            else f"`{entry.producer}` and `{entry.consumer}` are not on the chip",
+            entry.span,
+            (sink.where("space"), f"{entry.consumer} is {SPACES.get(takes, takes)}"),
+            (source.where("space"), f"{entry.producer} is {SPACES.get(gives, gives)}"),
+            expected="one space on both ends: ring, tensor memory or registers"
+            if {gives, takes} <= {"ring", "tensor_memory", "registers", *SECTION_OF}
+            else "counters to counters, or scratch memory to scratch memory",
+            found=f"{gives} to {takes}",
+            helps=tuple(helps),
+            subject=_name(entry),
+        )
+        return False
+
+    def bound(self) -> dict[End, tuple[str, ...]]:
+        """Port -> the clause that binds it; wrong spaces and double bindings become findings."""
+        bound: dict[End, tuple[str, ...]] = {}
+        for section, space, entries in (
+            ("tensors", "global", self.spec.tensors),
+            ("scalars", "scalar", self.spec.scalars),
+        ):
+            for keyword, ends in entries:
+                for end in ends:
+                    clause = (section, keyword, end)
+                    port = self.find(end, self.spec.where(*clause), (space,))
+                    if port is not None and self._binds(end, port, section, clause, bound):
+                        bound[parse_endpoint(end)] = clause
+        return bound
+
+    def _binds(
+        self,
+        end: str,
+        port: Port,
+        section: str,
+        clause: tuple[str, ...],
+        bound: Mapping[End, tuple[str, ...]],
+    ) -> bool:
+        space = space_of(port)
+        right = SECTION_OF.get(space)
+        if right != section:
+            self.findings.add(
+                "PL0058",
+                f"`{end}` cannot be bound by `{section}`",
+                self.spec.where(*clause),
+                (port.where("space"), f"it is {SPACES.get(space, space)}"),
+                helps=(f"move it to `{right or 'connect'}`",),
+                subject=end,
+            )
+            return False
+        first = bound.get(parse_endpoint(end))
+        if first is None:
+            return True
+        self.findings.add(
+            "PL0059",
+            f"`{end}` is bound twice",
+            (self.spec.where(*clause), f"by `{clause[1]}`"),
+            (self.spec.where(*first), f"and by `{first[1]}`"),
+            helps=("keep one of the two keywords for it",),
+            subject=end,
+        )
+        return False
+
+    def unserved(self, bound: Mapping[End, tuple[str, ...]]) -> None:
+        """Ports that no entry mentions, of instances whose spelling is not in doubt."""
+        for instance in sorted(self.contracts):
+            contract = self.contracts[instance]
+            if instance in self.suspects:
+                continue
+            missing = [
+                port for port in contract.ports if (instance, port.name) not in self.mentioned
+            ]
+            chip = [port for port in missing if space_of(port) in JOINED]
+            every = sum(space_of(port) in JOINED for port in contract.ports)
+            if len(chip) > 1 and len(chip) == every:
+                self._lonely(instance, chip)
+                chip = []
+            for port in chip:
+                self._unconnected(instance, port)
+            for port in missing:
+                if space_of(port) in SECTION_OF:
+                    self._unbound(instance, port)
+
+    def _lonely(self, instance: str, ports: list[Port]) -> None:
+        names = " and ".join(f"`{instance}.{port.name}`" for port in ports)
+        self.findings.add(
+            "PL0057",
+            f"`{instance}` is not connected to anything",
+            self.spec.where("instances", instance),
+            helps=(f"connect {names}, or remove the instance",),
+            subject=instance,
+        )
+
+    def _unconnected(self, instance: str, port: Port) -> None:
+        end = f"{instance}.{port.name}"
+        reads, space = port.direction == "in", space_of(port)
+        on_chip = space in ("ring", "registers")
+        others = sorted(
+            f"{name}.{other.name}"
+            for name, contract in self.contracts.items()
+            for other in contract.ports
+            if space_of(other) == space
+            and other.direction != port.direction
+            and not (on_chip and name == instance)
+            and not (port.space == "registers" and (name, other.name) in self.mentioned)
+            and (reads or (name, other.name) not in self.mentioned)
+        )
+        entries = [f'"{end}": "{other}"' if reads else f'"{other}": "{end}"' for other in others]
+        self.findings.add(
+            "PL0055" if reads else "PL0056",
+            f"`{end}` is fed by nothing" if reads else f"`{end}` feeds nothing",
+            self.spec.where("instances", instance),
+            (port.span, f"{'needs' if reads else 'gives'} {SPACES[space]}"),
+            at_run_time=FOREVER.get((space, reads), ""),
+            helps=(f"add to `connect`: {' or '.join(entries[:3])}",) if entries else (),
+            subject=end,
+        )
+
+    def _unbound(self, instance: str, port: Port) -> None:
+        section = SECTION_OF[port.space]
+        end = f"{instance}.{port.name}"
+        self.findings.add(
+            "PL0060",
+            f"`{end}` is bound to no launcher keyword",
+            self.spec.where("instances", instance),
+            (port.span, f"it is {SPACES[port.space]}"),
+            helps=(f'add to `{section}`: "{port.name.lower()}": "{end}"',),
+            subject=end,
+        )
+
+
+def _connected_once(links: list[Link], findings: Findings) -> None:
+    """An in port has one producer; a register port also has one consumer (PL0054)."""
+    seen: dict[End, Link] = {}
+    for link in sorted(links, key=lambda item: (item.consumer, item.producer)):
+        ends = [(link.consumer, "is fed twice", "connect it once")]
+        if link.source.space == "registers":
+            ends.append(
+                (
+                    link.producer,
+                    "feeds two register ports: a fragment has one owner",
+                    "chain the consumers: the first one's out port feeds the second",
+                )
+            )
+        for end, problem, fix in ends:
+            if end in seen:
+                findings.add(
+                    "PL0054",
+                    f"`{'.'.join(end)}` {problem}",
+                    (link.span, link.name),
+                    (seen[end].span, seen[end].name),
+                    helps=(fix,),
+                    subject=".".join(end),
+                )
+            else:
+                seen[end] = link
+
+
+def _name(entry: ConnectionSpec) -> str:
+    return f"{entry.producer} -> {entry.consumer}"

@@ -1,0 +1,285 @@
+"""How are the plain values of a declaration read without stopping at the first mistake?"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelink_rules.contract.identifiers import invalid_identifier_reason
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.program import RUNTIMES, ConnectionSpec, InstanceSpec, MegakernelSpec
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.program.declaration_locations import duplicates, locate
+from pipelink_rules.program.findings import Findings
+
+CLUSTER_LARGEST = 8  # CTAs of a portable cluster
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_LABEL = re.compile(r"(@[A-Za-z0-9_.-]+)?//[A-Za-z0-9_./-]*(:[A-Za-z0-9_.-]+)?\Z")
+_ENDPOINT = re.compile(r"[A-Za-z][A-Za-z0-9_]*\.[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+class DeclarationParser:
+    """Reads one declaration; keeps its findings and the places of its entries."""
+
+    def __init__(self, span: Span | None, text: str):
+        self.findings = Findings()
+        self.spans: dict[str, Span] = {}
+        self._text = text
+        found = locate(text, span.line) if span is not None else None
+        self.span = Span(span.file, *found) if span is not None and found else span
+
+    def place(self, *path: str) -> Span | None:
+        """The place of an entry, kept for later stages; the closest one around it if unwritten."""
+        if self.span is None or not self._text:
+            return self.span
+        for depth in range(len(path), 0, -1):
+            found = locate(self._text, self.span.line, *path[:depth])
+            if found is not None:
+                span = Span(self.span.file, *found)
+                self.spans["/".join(path[:depth])] = span
+                return span
+        return self.span
+
+    def duplicates(self) -> None:
+        if self.span is None:
+            return
+        for path, first, second in duplicates(self._text, self.span.line):
+            self.findings.add(
+                "PL0049",
+                f"`{path[-1]}` is written twice in `{path[0]}`",
+                (Span(self.span.file, *second), "this one counts"),
+                (Span(self.span.file, *first), "this one is lost"),
+                helps=("give every key once; one tensor may feed several ports as a list",)
+                if path[0] == "tensors"
+                else ("give every key once",),
+                subject="/".join(path),
+            )
+
+    def typed(self, value: Any, kind: type | tuple[type, ...], *path: str, want: str = "") -> bool:
+        """Whether the value has the type; a bool is no int here."""
+        if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
+            return True
+        names = kind if isinstance(kind, tuple) else (kind,)
+        readable = {str: "a string", int: "an integer", Mapping: "a dict", Sequence: "a list"}
+        expected = want or " or ".join(readable.get(item, item.__name__) for item in names)
+        self.findings.add(
+            "PL0040",
+            f"`{'.'.join(path)}` has to be {expected}",
+            self.place(*path),
+            expected=expected,
+            found=f"{type(value).__name__}: {value!r:.60}",
+            subject="/".join(path),
+        )
+        return False
+
+    def name(self, value: Any, what: str, *path: str) -> bool:
+        if not self.typed(value, str, *path):
+            return False
+        problem = invalid_identifier_reason(value)
+        if not problem and keyword.iskeyword(value):
+            problem = "it is a keyword of Python"
+        if not problem:
+            return True
+        suggestion = re.sub(r"[^A-Za-z0-9]+", "_", value).strip("_")
+        fits = suggestion != value and not invalid_identifier_reason(suggestion)
+        self.findings.add(
+            "PL0041",
+            f"`{value}` cannot name {what}: {problem}",
+            self.place(*path),
+            helps=(f"write `{suggestion}`",) if fits else (),
+            subject="/".join(path),
+        )
+        return False
+
+    def mapping(self, value: Any, section: str, form: str) -> list[tuple[str, Any]]:
+        """The entries of a section whose keys are strings."""
+        if value is None or not self.typed(value, Mapping, section, want=form):
+            return []
+        return [(key, item) for key, item in value.items() if self.typed(key, str, section)]
+
+    def instances(self, value: Any) -> tuple[InstanceSpec, ...]:
+        form = 'a dict {"name": ("//package:component", {"PARAM": value})}'
+        found = []
+        self.place("instances")
+        entries = self.mapping({} if value is None else value, "instances", form)
+        if not entries and not self.findings.items:
+            self.findings.add(
+                "PL0040", "`instances` is empty", self.place("instances"), expected=form
+            )
+        for name, pair in entries:
+            self.name(name, "an instance", "instances", name)
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                self.typed(pair, (), "instances", name, want='("//package:component", {...})')
+                continue
+            label, arguments = self.label(name, pair[0]), self.arguments(name, pair[1])
+            found.append(InstanceSpec(name, label, arguments, self.place("instances", name)))
+        return tuple(found)
+
+    def label(self, instance: str, value: Any) -> str:
+        if not self.typed(value, str, "instances", instance, want="a label string"):
+            return ""
+        place = self.place("instances", instance, value)
+        if place is not None:
+            self.spans[f"labels/{instance}"] = place
+        if not _LABEL.match(value):
+            rooted = f"//{value.lstrip('/')}"
+            self.findings.add(
+                "PL0042",
+                f"`{value}` is no label of a component",
+                place,
+                expected="//package:component, the package relative to the repository root",
+                helps=(f"write `{rooted}`",) if _LABEL.match(rooted) else (),
+                subject=instance,
+            )
+            return str(value)
+        package, colon, _ = value.partition(":")
+        return str(value) if colon else f"{value}:{package.rstrip('/').rpartition('/')[2]}"
+
+    def arguments(self, instance: str, value: Any) -> tuple[tuple[str, int | str], ...]:
+        if not self.typed(value, Mapping, "instances", instance, want='a dict {"PARAM": value}'):
+            return ()
+        found = []
+        for name, item in value.items():
+            path = ("instances", instance, str(name))
+            if self.typed(name, str, *path) and self.typed(
+                item, (int, str), *path, want="an integer or the name of a dtype"
+            ):
+                self.place(*path)
+                found.append((name, item))
+        return tuple(sorted(found))
+
+    def endpoint(self, value: Any, *path: str) -> bool:
+        if not self.typed(value, str, *path, want='a string "instance.port"'):
+            return False
+        if not _ENDPOINT.match(value):
+            self.findings.add(
+                "PL0043",
+                f"`{value}` is no port of an instance",
+                self.place(*path),
+                expected="instance.port",
+                subject="/".join(path),
+            )
+            return False
+        return True
+
+    def connect(self, value: Any) -> tuple[ConnectionSpec, ...]:
+        form = 'a dict {"consumer.port": "producer.port"}'
+        found = []
+        for consumer, producer in self.mapping(value, "connect", form):
+            path = ("connect", consumer)
+            left = self.endpoint(consumer, *path)
+            right = self.endpoint(producer, *path, str(producer))
+            if left and right:
+                self.place(*path, producer)
+                found.append(ConnectionSpec(consumer, producer, self.place(*path)))
+        return tuple(found)
+
+    def bindings(self, section: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        what = section[:-1]
+        form = 'a dict {"keyword": "instance.port"}, or a list of ports where one feeds several'
+        found = []
+        for word, ends in self.mapping(value, section, form):
+            self.name(word, f"a {what} keyword", section, word)
+            ports = (ends,) if isinstance(ends, str) else ends
+            if not isinstance(ports, (list, tuple)) or not ports:
+                self.typed(ends, (), section, word, want='"instance.port" or a list of them')
+                continue
+            self.place(section, word)
+            good = [port for port in ports if self.endpoint(port, section, word, str(port))]
+            for port in good:
+                self.place(section, word, port)
+            found.append((word, tuple(good)))
+        return tuple(found)
+
+    def entries(
+        self, section: str, value: Any, kind: type, want: str, endpoint: bool = True
+    ) -> list[tuple[str, Any]]:
+        """A section of single values, keyed by a port, or by an instance or one of its roles."""
+        key_form = "instance.port" if endpoint else "instance"
+        found = []
+        for key, item in self.mapping(value, section, f'a dict {{"{key_form}": {want}}}'):
+            fits = self.endpoint(key, section, key) if endpoint else self._role(key, section)
+            if self.typed(item, kind, section, key, want=want) and fits:
+                self.place(section, key)
+                found.append((key, item))
+        return sorted(found)
+
+    def _role(self, key: str, section: str) -> bool:
+        return bool(_NAME.match(key)) or self.endpoint(key, section, key)
+
+    def archs(self, value: Any) -> tuple[str, ...]:
+        items = (value,) if isinstance(value, str) else value
+        if not isinstance(items, (list, tuple)) or not items:
+            self.typed(value, (), "archs", want='a list of targets, like ["sm_90a"]')
+            return ()
+        for item in items:
+            place = self.place("archs", item) if isinstance(item, str) else self.place("archs")
+            if self.typed(item, str, "archs") and item not in TARGETS:
+                self.findings.add(
+                    "PL0046",
+                    f"there is no target `{item}`",
+                    place,
+                    helps=similar_name_help(item, TARGETS),
+                    subject=item,
+                )
+        return tuple(dict.fromkeys(item for item in items if isinstance(item, str)))
+
+    def number(self, section: str, value: Any, low: int, high: int) -> int:
+        if not self.typed(value, int, section):
+            return low
+        if not low <= value <= high:
+            self.findings.add(
+                "PL0047",
+                f"`{section}` is {value}",
+                self.place(section),
+                expected=f"{low} to {high} CTAs per SM",
+                subject=section,
+            )
+        return int(value)
+
+    def cluster(self, value: Any) -> tuple[int, int, int]:
+        self.place("cluster")
+        sizes = tuple(value) if isinstance(value, (list, tuple)) else ()
+        if len(sizes) != 3 or not all(type(size) is int for size in sizes):
+            self.typed(value, (), "cluster", want="three integers: CTAs along x, y and z")
+            return (1, 1, 1)
+        x, y, z = sizes
+        if min(sizes) < 1 or x * y * z > CLUSTER_LARGEST:
+            self.findings.add(
+                "PL0047",
+                f"`cluster` is {x} x {y} x {z}",
+                self.place("cluster"),
+                expected=f"1 to {CLUSTER_LARGEST} CTAs in all, what any GPU of the target runs",
+                found=f"{x * y * z} CTAs",
+                subject="cluster",
+            )
+        return (x, y, z)
+
+    def runtime(self, value: Any) -> str:
+        if self.typed(value, str, "runtime") and value not in RUNTIMES:
+            self.findings.add(
+                "PL0048",
+                f"there is no device runtime `{value}`",
+                self.place("runtime"),
+                helps=similar_name_help(value, RUNTIMES),
+                subject="runtime",
+            )
+        return value if isinstance(value, str) else ""
+
+    def keywords(self, spec: MegakernelSpec) -> None:
+        """A launcher keyword is a tensor or a scalar, not both."""
+        scalars = {word for word, _ in spec.scalars}
+        for word, _ in spec.tensors:
+            if word in scalars:
+                self.findings.add(
+                    "PL0045",
+                    f"`{word}` is a tensor and a scalar",
+                    (spec.where("scalars", word), "the scalar"),
+                    (spec.where("tensors", word), "the tensor"),
+                    helps=("rename one of them: the launcher takes both by keyword",),
+                    subject=word,
+                )

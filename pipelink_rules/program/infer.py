@@ -1,0 +1,233 @@
+"""Which variant is every instance?  Spec, contracts -> instance -> Variant, nothing left open.
+
+Parameters that the declaration leaves out follow from connected ports, from the work tile that
+all components of one work kind share, from tensors that feed several ports, from `where` clauses
+with one solution, and last from defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pipelink_rules.contract.bind import bind
+from pipelink_rules.contract.expression import names
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.contract import Contract, Param
+from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.model.variant import Variant
+from pipelink_rules.program.connections import check_connections, parse_endpoint
+from pipelink_rules.program.equalities import equalities
+from pipelink_rules.program.findings import Findings
+from pipelink_rules.program.spec import check_instances
+from pipelink_rules.program.unify import Conflict, Key, ParameterSolver
+from pipelink_rules.program.work_tiles import check_work, find_scheduler
+
+
+def bind_instances(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    flags: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Variant]:
+    """Instance -> bound variant, in the order of the declaration.
+
+    contracts: label -> contract, unbound.  flags: label -> code-generation flags.  Raises all
+    findings of a pass at once: labels, ports and work (PL0050..PL0067), then what the contracts
+    say to the values.
+    """
+    findings = check_instances(spec)
+    findings.stop()
+    by_instance = _contracts_of(spec, contracts, findings)
+    links = check_connections(spec, by_instance, findings)
+    schedule = find_scheduler(spec, by_instance, findings)
+    check_work(spec, by_instance, schedule, findings)
+    _check_parameters(spec, by_instance, findings)
+    findings.stop()
+
+    knowledge = ParameterSolver(by_instance, equalities(spec, by_instance, links))
+    for item in spec.instances:
+        for name, value in item.arguments:
+            place = spec.where("instances", item.name, name)
+            knowledge.give((item.name, name), value, place)
+    _follow_cluster(spec, by_instance, schedule, knowledge)
+    knowledge.settle()
+    _report(spec, knowledge, findings)
+    findings.stop()
+
+    bound: dict[str, Variant] = {}
+    refused: dict[Key, Diagnostic] = {}
+    for item in spec.instances:
+        arguments = knowledge.environment(item.name)
+        chosen = tuple((flags or {}).get(item.label, ()))
+        place = spec.where("instances", item.name)
+        try:
+            bound[item.name] = bind(by_instance[item.name], arguments, chosen, place)
+        except PipelinkError as problem:
+            for one in problem.diagnostics:
+                key = (item.name, one.subject.rpartition(".")[2])
+                refused[key if key in knowledge.facts else (item.name, one.subject)] = one
+    findings.extend(
+        _explained(spec, knowledge, key, found)
+        for key, found in refused.items()
+        if not _follows_from_another(knowledge, key, refused)
+    )
+    findings.stop()
+    return bound
+
+
+def _follow_cluster(
+    spec: MegakernelSpec,
+    contracts: Mapping[str, Contract],
+    schedule: tuple[str, str] | None,
+    knowledge: ParameterSolver,
+) -> None:
+    """Parameters that are an extent of the schedule's cluster follow from the declared one."""
+    work = contracts[schedule[0]].work if schedule else None
+    if schedule is None or work is None:
+        return
+    params = {param.name for param in contracts[schedule[0]].params}
+    for extent, size in zip(work.cluster, spec.cluster, strict=False):
+        if extent.text in params:
+            key = (schedule[0], extent.text)
+            knowledge.follow(key, size, spec.where("cluster"), "the declared cluster")
+
+
+def _contracts_of(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+) -> dict[str, Contract]:
+    found = {}
+    for item in spec.instances:
+        if item.label in contracts:
+            found[item.name] = contracts[item.label]
+            continue
+        findings.add(
+            "PL0050",
+            f"there is no component `{item.label}`",
+            (
+                spec.where("labels", item.name) or spec.where("instances", item.name),
+                f"`{item.name}` is an instance of it",
+            ),
+            helps=similar_name_help(item.label, contracts),
+            subject=item.name,
+        )
+    return found
+
+
+def _check_parameters(
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+) -> None:
+    for item in spec.instances:
+        contract = contracts.get(item.name)
+        known = [param.name for param in contract.params] if contract else []
+        for name, _ in item.arguments if contract else ():
+            if contract is not None and name not in known:
+                findings.add(
+                    "PL0023",
+                    f"{contract.component} has no parameter `{name}`",
+                    spec.where("instances", item.name, name),
+                    (contract.span, f"parameters: {', '.join(known) or 'none'}"),
+                    helps=similar_name_help(name, known),
+                    subject=f"{item.name}.{name}",
+                )
+
+
+def _report(spec: MegakernelSpec, knowledge: ParameterSolver, findings: Findings) -> None:
+    for conflict in knowledge.conflicts:
+        _report_conflict(spec, conflict, findings)
+    order = {item.name: position for position, item in enumerate(spec.instances)}
+    for members in _independent(knowledge):
+        _report_unknown(spec, knowledge, sorted(members, key=lambda key: order[key[0]]), findings)
+
+
+def _independent(knowledge: ParameterSolver) -> list[list[Key]]:
+    """The unknown groups, those left out that a `where` clause may tie to a larger one."""
+    groups = knowledge.classes()
+    of = {key: group for group in groups for key in group}
+    found = []
+    for group in groups:
+        (instance, name), *others = group
+        tied = {
+            (instance, other)
+            for clause in knowledge.contracts[instance].where
+            if name in names(clause)
+            for other in names(clause)
+        }
+        if others or not any(len(of.get(key, ())) > 1 for key in tied):
+            found.append(group)
+    return found
+
+
+def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Findings) -> None:
+    instance, name = conflict.key
+    first, second = conflict.first, conflict.second
+    said = dict.fromkeys((*first.places, *second.places))
+    findings.add(
+        "PL0064",
+        f"`{name}` of `{instance}` would be {first.value} and {second.value}",
+        (spec.where("instances", instance), f"`{name}` is left out here"),
+        *said,
+        expected="one value",
+        found=f"{first.value} and {second.value}",
+        helps=("make the two agree", f"or give `{name}` to `{instance}` to choose"),
+        subject=f"{instance}.{name}",
+    )
+
+
+def _report_unknown(
+    spec: MegakernelSpec, knowledge: ParameterSolver, members: list[Key], findings: Findings
+) -> None:
+    instance, name = members[0]
+    others = [f"`{other}`" for other, _ in members[1:]]
+    also = f" (nor that of {', '.join(others)})" if others else ""
+    findings.add(
+        "PL0063",
+        f"`{name}` of `{instance}` does not follow from anything{also}",
+        (spec.where("instances", instance), f"`{name}` is left out here"),
+        (knowledge.param(members[0]).span, "it has no default"),
+        expected=_domain(knowledge.param(members[0])),
+        found="no connected port, work tile or `where` clause gives it a value",
+        helps=(f'give it: {{"{name}": ...}}' + (", once is enough" if others else ""),),
+        subject=f"{instance}.{name}",
+    )
+
+
+def _domain(param: Param) -> str:
+    """What a parameter may be, in words."""
+    if param.choices:
+        return "one of " + ", ".join(map(str, param.choices))
+    if param.type == "dtype":
+        return "a dtype"
+    parts = ["an integer"]
+    if param.multiple_of:
+        parts = [f"a multiple of {param.multiple_of}"]
+    if param.minimum is not None:
+        parts.append(f"at least {param.minimum}")
+    if param.maximum is not None:
+        parts.append(f"at most {param.maximum}")
+    return ", ".join(parts)
+
+
+def _follows_from_another(
+    knowledge: ParameterSolver, key: Key, refused: Mapping[Key, Diagnostic]
+) -> bool:
+    """Whether the value came from a parameter that was refused itself."""
+    fact = knowledge.facts.get(key)
+    return fact is not None and fact.root != ".".join(key) and parse_endpoint(fact.root) in refused
+
+
+def _explained(
+    spec: MegakernelSpec, knowledge: ParameterSolver, key: Key, found: Diagnostic
+) -> Diagnostic:
+    """A finding of the contract stage: at the entry that gave the value, or with its story."""
+    fact, place = knowledge.facts.get(key), spec.where("instances", key[0])
+    labels = found.labels
+    if fact is not None and fact.given:
+        exact = spec.where("instances", *key) or place
+        labels = tuple(
+            replace(label, span=exact) if exact and label.span == place else label
+            for label in labels
+        )
+    elif fact is not None:
+        labels += tuple(Label(span, text) for span, text in fact.places if span is not None)
+    return replace(found, labels=labels, subject=f"{key[0]}: {found.subject}")

@@ -1,0 +1,25 @@
+"""Numbers out of bound expressions: known at link time, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.contract.expression import evaluate, names
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.model.source_span import Expr
+
+
+def is_constant(expr: Expr, env: Mapping[str, int | str] | None = None) -> int | None:
+    """The value of the expression, or None where a name of it has none yet."""
+    if expr.literal is not None:
+        return expr.literal
+    env = env or {}
+    try:
+        return evaluate(expr, env) if names(expr) <= set(env) else None
+    except PipelinkError:  # a division by zero and the like; the contract stage reports it
+        return None
+
+
+def constant_value(expr: Expr) -> int:
+    """The value of an expression over parameters, which are all bound; PL0031 otherwise."""
+    return expr.literal if expr.literal is not None else evaluate(expr, {})

@@ -1,0 +1,152 @@
+"""What is the megakernel, everything resolved?  Spec, variants, target -> Program.
+
+Nothing is judged here that `check` judges and nothing is placed: ports are joined, transfers
+chosen, rings sized, roles put together, names unified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.program import Instance, MegakernelSpec, Program
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Variant
+from pipelink_rules.program.channels import channels_of
+from pipelink_rules.program.connections import check_connections, parse_endpoint
+from pipelink_rules.program.findings import Findings
+from pipelink_rules.program.multicast import MulticastAnalysis
+from pipelink_rules.program.roles import program_roles
+from pipelink_rules.program.spec import check_instances
+from pipelink_rules.program.symbols import check_symbols
+from pipelink_rules.program.transfers import choose_transfers
+from pipelink_rules.program.work_tiles import check_cluster, check_tiles, check_work, find_scheduler
+
+
+def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str) -> Program:
+    """The program of a megakernel for one target.
+
+    variants: instance -> bound variant.  The same declaration gives the same program whatever the
+    order of `variants`.  Raises all findings of a pass at once (PL0044..PL0076).
+    """
+    findings = check_instances(spec)
+    _check_target(target_name, spec, findings)
+    findings.stop()
+    instances = _instances(spec, variants, target_name, findings)
+    contracts = {instance.name: instance.variant.contract for instance in instances}
+    links = check_connections(spec, contracts, findings)
+    schedule = find_scheduler(spec, contracts, findings)
+    check_work(spec, contracts, schedule, findings)
+    check_tiles(spec, contracts, schedule, findings)
+    check_cluster(spec, contracts, schedule, findings)
+    symbols = check_symbols(spec, instances, findings)
+    tensors = _bindings(spec.tensors)
+    _check_tensors(spec, variants, tensors, findings)
+    findings.stop()
+
+    assert schedule is not None  # reported above otherwise
+    sharing = MulticastAnalysis(spec.cluster, contracts, schedule[0])
+    connections = choose_transfers(spec, contracts, links, sharing, findings)
+    channels = channels_of(spec, contracts, connections, sharing, findings)
+    roles = program_roles(spec, variants, connections, findings)
+    findings.stop()
+    return Program(
+        name=spec.name,
+        target=target_name,
+        instances=tuple(instances),
+        connections=tuple(connections),
+        channels=tuple(channels),
+        roles=tuple(roles),
+        schedule=schedule,
+        tensors=tensors,
+        scalars=_bindings(spec.scalars),
+        symbols=symbols,
+        occupancy=spec.occupancy,
+        cluster=spec.cluster,
+        runtime=spec.runtime,
+        spec=spec,
+    )
+
+
+def _check_target(target_name: str, spec: MegakernelSpec, findings: Findings) -> None:
+    if target_name not in TARGETS:
+        findings.add(
+            "PL0046",
+            f"there is no target `{target_name}`",
+            spec.where("archs", target_name),
+            helps=similar_name_help(target_name, TARGETS),
+            subject=target_name,
+        )
+
+
+def _instances(
+    spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str, findings: Findings
+) -> list[Instance]:
+    """The instances, sorted by name; PL0069 and PL0076."""
+    found = []
+    for item in sorted(spec.instances, key=lambda one: one.name):
+        variant = variants.get(item.name)
+        if variant is None:
+            findings.add(
+                "PL0076",
+                f"there is no interface for `{item.name}`",
+                (spec.where("instances", item.name), f"an instance of {item.label}"),
+                helps=(f"build {item.label} first",),
+                subject=item.name,
+            )
+            continue
+        contract = variant.contract
+        if target_name not in contract.archs:
+            findings.add(
+                "PL0069",
+                f"`{item.name}` is not made for {target_name}",
+                spec.where("instances", item.name),
+                (contract.span, f"{contract.component} is for {', '.join(contract.archs)}"),
+                (spec.where("archs", target_name), "requested here"),
+                expected=target_name,
+                found=", ".join(contract.archs),
+                helps=(f"remove {target_name} from `archs`, or take another component",),
+                subject=item.name,
+            )
+        found.append(Instance(item.name, item.label, variant, item.span))
+    return found
+
+
+def _bindings(
+    entries: tuple[tuple[str, tuple[str, ...]], ...],
+) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+    """Keyword -> ports, in the order of the declaration: the order of the kernel's parameters."""
+    return tuple((keyword, tuple(parse_endpoint(end) for end in ends)) for keyword, ends in entries)
+
+
+def _check_tensors(
+    spec: MegakernelSpec,
+    variants: Mapping[str, Variant],
+    tensors: tuple[tuple[str, tuple[tuple[str, str], ...]], ...],
+    findings: Findings,
+) -> None:
+    """Ports that share a tensor agree on its dtype and rank (PL0061)."""
+    for keyword, ends in tensors:
+        seen = []
+        for instance, name in ends:
+            contract = variants[instance].contract if instance in variants else None
+            port = {item.name: item for item in contract.ports}.get(name) if contract else None
+            if port is not None and port.members:
+                seen.append((f"{instance}.{name}", port, port.members[0]))
+        for end, port, member in seen[1:]:
+            first, first_port, other = seen[0]
+            mine, theirs = (f"{m.dtype} of rank {len(m.shape)}" for m in (member, other))
+            if mine != theirs:
+                findings.add(
+                    "PL0061",
+                    f"the ports of tensor `{keyword}` disagree",
+                    spec.where("tensors", keyword, end),
+                    (port.span, f"{end} is {mine}"),
+                    (first_port.span, f"{first} is {theirs}"),
+                    expected=theirs,
+                    found=mine,
+                    helps=("give each port a keyword of its own",)
+                    if len(member.shape) != len(other.shape)
+                    else ("give both ports the same dtype, or each a keyword of its own",),
+                    subject=f"{keyword}: {end}",
+                )

@@ -1,0 +1,97 @@
+"""Is a declaration well formed?  Plain Python values of an SConscript -> MegakernelSpec.
+
+Only the declaration itself is looked at: types, names, instances.  What the components say to it
+(ports, parameters, work items) comes later, in `collect.wiring` and `collect.infer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.model.program import MegakernelSpec
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.program.allowed import read_allow
+from pipelink_rules.program.declaration_parser import DeclarationParser
+from pipelink_rules.program.findings import Findings
+
+
+def parse_declaration(
+    name: str,
+    instances: Mapping[str, tuple[str, Mapping[str, int | str]]],
+    connect: Mapping[str, str] | None = None,
+    tensors: Mapping[str, str | Sequence[str]] | None = None,
+    scalars: Mapping[str, str | Sequence[str]] | None = None,
+    transfers: Mapping[str, str] | None = None,
+    stages: Mapping[str, int] | None = None,
+    warps: Mapping[str, int] | None = None,
+    archs: str | Sequence[str] = ("sm_90a",),
+    occupancy: int = 1,
+    cluster: Sequence[int] = (1, 1, 1),
+    runtime: str = "release",
+    summary: str = "",
+    allow: Mapping[str, str] | None = None,
+    span: Span | None = None,
+    text: str = "",
+) -> MegakernelSpec:
+    """The declaration as a noun; raises all findings about its form at once (PL0040..PL0049,
+    PL0077).
+
+    span: the call in the SConscript.  text: that SConscript, so that findings point to the entry
+    itself; without it they point to the call.
+    """
+    reader = DeclarationParser(span, text)
+    reader.duplicates()
+    reader.name(name, "a megakernel", "name")
+    instance_specs = reader.instances(instances)
+    spec = MegakernelSpec(
+        name=name if isinstance(name, str) else "",
+        instances=instance_specs,
+        connect=reader.connect(connect),
+        tensors=reader.bindings("tensors", tensors),
+        scalars=reader.bindings("scalars", scalars),
+        transfers=tuple(reader.entries("transfers", transfers, str, "a transfer kind")),
+        stages=tuple(reader.entries("stages", stages, int, "a number of stages")),
+        warps=tuple(reader.entries("warps", warps, int, "a number of warps", endpoint=False)),
+        archs=reader.archs(archs),
+        occupancy=reader.number("occupancy", occupancy, 1, 32),
+        cluster=reader.cluster(cluster),
+        runtime=reader.runtime(runtime),
+        summary=summary if reader.typed(summary, str, "summary") else "",
+        allow=read_allow(reader, allow),
+        span=reader.span,
+        spans=tuple(sorted(reader.spans.items())),
+    )
+    reader.keywords(spec)
+    reader.findings.stop()
+    check_instances(spec).stop()
+    return spec
+
+
+def check_instances(spec: MegakernelSpec) -> Findings:
+    """Whether every entry names a declared instance (PL0044)."""
+    findings = Findings()
+    known = [item.name for item in spec.instances]
+    used: list[tuple[str, tuple[str, ...]]] = []
+    for connection in spec.connect:
+        left, right = connection.consumer, connection.producer
+        used += [(left, ("connect", left)), (right, ("connect", left, right))]
+    for section, bindings in (("tensors", spec.tensors), ("scalars", spec.scalars)):
+        used += [(end, (section, keyword, end)) for keyword, ends in bindings for end in ends]
+    used += [(key, ("transfers", key)) for key, _ in spec.transfers]
+    used += [(key, ("stages", key)) for key, _ in spec.stages]
+    used += [(key, ("warps", key)) for key, _ in spec.warps]
+    reported = set()
+    for end, clause in used:
+        instance = end.partition(".")[0]
+        if instance in known or (instance, clause) in reported:
+            continue
+        reported.add((instance, clause))
+        findings.add(
+            "PL0044",
+            f"there is no instance `{instance}`",
+            (spec.where(*clause), f"named by `{end}`"),
+            helps=similar_name_help(instance, known),
+            subject=".".join((*clause, end)),
+        )
+    return findings

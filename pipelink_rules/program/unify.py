@@ -1,0 +1,237 @@
+"""Which values follow from which?  Given arguments, ties -> a fact for every parameter.
+
+Given values stand.  What is not given follows, in this order: from ties (connections, work tiles,
+shared tensors), from `where` clauses that leave one possibility, from defaults; repeated until
+nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipelink_rules.contract.expression import names
+from pipelink_rules.model.contract import DTYPES, Contract, Param
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.program.equalities import Equality, Term, is_dtype
+from pipelink_rules.program.link_constants import is_constant
+
+Key = tuple[str, str]  # (instance, parameter)
+Value = int | str
+
+MOST_CANDIDATES = 512  # values of one parameter that `where` clauses are tried on
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A value of a parameter and where it comes from."""
+
+    value: Value
+    given: bool
+    root: str  # "load.TM", or the place of a literal: the same root, the same story
+    places: tuple[tuple[Span | None, str], ...]  # the root, then the last step
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two sources give one parameter different values."""
+
+    key: Key
+    first: Fact
+    second: Fact
+
+
+class ParameterSolver:
+    """What is known of the parameters of all instances."""
+
+    def __init__(self, contracts: Mapping[str, Contract], ties: tuple[Equality, ...]):
+        self.contracts, self.ties = contracts, ties
+        self.facts: dict[Key, Fact] = {}
+        self.conflicts: list[Conflict] = []
+        self._told: set[frozenset[str]] = set()
+
+    def give(self, key: Key, value: Value, span: Span | None) -> None:
+        """A value of the declaration."""
+        place = (span, f"`{key[0]}` is given {key[1]} = {value}")
+        self.facts[key] = Fact(value, True, ".".join(key), (place,))
+
+    def follow(self, key: Key, value: Value, span: Span | None, reason: str) -> None:
+        """A value that follows from another clause of the declaration, unless it is given."""
+        said = f"`{key[0]}` has {key[1]} = {value} by {reason}"
+        self.facts.setdefault(key, Fact(value, False, reason, ((span, said),)))
+
+    def settle(self) -> None:
+        """Everything that follows."""
+        self._follow_ties()
+        while self._follow_where() or self._follow_defaults():
+            self._follow_ties()
+
+    def unknown(self) -> list[Key]:
+        """Parameters without a fact, sorted."""
+        return sorted(
+            (instance, param.name)
+            for instance, contract in self.contracts.items()
+            for param in contract.params
+            if (instance, param.name) not in self.facts
+        )
+
+    def classes(self) -> list[list[Key]]:
+        """Unknown parameters, those grouped that ties make equal."""
+        group = {key: {key} for key in self.unknown()}
+        for tie in self.ties:
+            a, b = ((side.instance, side.parameter) for side in tie.sides)
+            if a in group and b in group and group[a] is not group[b]:
+                group[a] |= group[b]
+                for key in group[b]:
+                    group[key] = group[a]
+        unique = {id(members): sorted(members) for members in group.values()}
+        return sorted(unique.values())
+
+    def environment(self, instance: str) -> dict[str, Value]:
+        """The known parameters of an instance."""
+        names_ = [param.name for param in self.contracts[instance].params]
+        return {
+            name: self.facts[(instance, name)].value
+            for name in names_
+            if (instance, name) in self.facts
+        }
+
+    def param(self, key: Key) -> Param:
+        """The parameter itself."""
+        return {item.name: item for item in self.contracts[key[0]].params}[key[1]]
+
+    # -- ties ---------------------------------------------------------------------------------
+
+    def _follow_ties(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for tie in self.ties:
+                a, b = tie.sides
+                changed |= self._pull(tie, a, b)
+                changed |= self._pull(tie, b, a)
+
+    def _pull(self, tie: Equality, source: Term, target: Term) -> bool:
+        """Lets the target's parameter follow the source; True where that was news."""
+        if not target.parameter:
+            return False
+        fact = self._fact(source)
+        if fact is None:
+            return False
+        key = (target.instance, target.parameter)
+        step = (
+            target.span,
+            f"`{target.instance}` has {target.parameter} = {fact.value} by {tie.reason}",
+        )
+        new = Fact(fact.value, False, fact.root, (fact.places[0], step))
+        old = self.facts.get(key)
+        if old is None:
+            self.facts[key] = new
+            return True
+        if old.value != new.value and not old.given:
+            self._conflict(key, old, new)
+        return False
+
+    def _fact(self, side: Term) -> Fact | None:
+        if side.parameter:
+            return self.facts.get((side.instance, side.parameter))
+        if is_dtype(side.value):
+            return self._literal(side, str(side.value))
+        if isinstance(side.value, str):
+            return None
+        number = is_constant(side.value, self.environment(side.instance))
+        return None if number is None else self._literal(side, number)
+
+    def _literal(self, side: Term, value: Value) -> Fact:
+        text = side.value if isinstance(side.value, str) else side.value.text
+        said = f"`{side.instance}` has {value} here"
+        if text != str(value):
+            said = f"`{side.instance}` has {text} = {value} here"
+        return Fact(value, False, f"{side.instance}: {text} at {side.span}", ((side.span, said),))
+
+    def _conflict(self, key: Key, old: Fact, new: Fact) -> None:
+        pair = frozenset((old.root, new.root))
+        if pair not in self._told:
+            self._told.add(pair)
+            self.conflicts.append(Conflict(key, old, new))
+
+    # -- where clauses ------------------------------------------------------------------------
+
+    def _follow_where(self) -> bool:
+        """Sets the first parameter of which the `where` clauses leave one value."""
+        for key in self.unknown():
+            instance, name = key
+            env = self.environment(instance)
+            clauses = [
+                clause
+                for clause in self.contracts[instance].where
+                if name in names(clause) and names(clause) <= {*env, name}
+            ]
+            candidates = _candidates(self.param(key))
+            left = [
+                value
+                for value in candidates
+                if all(is_constant(clause, {**env, name: value}) for clause in clauses)
+            ]
+            if len(left) != 1 or not (clauses or len(candidates) == 1):
+                continue
+            place = self.param(key).span
+            said = f"`{instance}` can only have {name} = {left[0]}"
+            if clauses:
+                place, said = clauses[0].span, f"{said}: {clauses[0].text}"
+            self.facts[key] = Fact(left[0], False, f"{instance}.{name}", ((place, said),))
+            return True
+        return False
+
+    # -- defaults -----------------------------------------------------------------------------
+
+    def _follow_defaults(self) -> bool:
+        """Sets the first group of unknown parameters that has a default."""
+        for members in self.classes():
+            defaults = [key for key in members if self.param(key).default is not None]
+            fitting = [
+                key
+                for key in defaults
+                if all(_allows(self.param(other), self.param(key).default) for other in members)
+            ]
+            chosen = fitting or defaults
+            if not chosen:
+                continue
+            facts = [self._default(key) for key in chosen]
+            self.facts[chosen[0]] = facts[0]
+            for other in facts[1:]:
+                if other.value != facts[0].value:
+                    self._conflict(chosen[0], facts[0], other)
+            return True
+        return False
+
+    def _default(self, key: Key) -> Fact:
+        param = self.param(key)
+        assert param.default is not None
+        said = f"the default of `{key[0]}` is {key[1]} = {param.default}"
+        return Fact(param.default, False, ".".join(key), ((param.span, said),))
+
+
+def _candidates(param: Param) -> tuple[Value, ...]:
+    """The values a parameter may have, where they are few."""
+    if param.choices:
+        return tuple(value for value in param.choices if _allows(param, value))
+    if param.type == "dtype":
+        return tuple(DTYPES)
+    if param.minimum is None or param.maximum is None:
+        return ()
+    step = param.multiple_of or 1
+    first = -(-param.minimum // step) * step
+    if (param.maximum - first) // step >= MOST_CANDIDATES:
+        return ()
+    return tuple(range(first, param.maximum + 1, step))
+
+
+def _allows(param: Param, value: Value | None) -> bool:
+    if param.choices and value not in param.choices:
+        return False
+    if not isinstance(value, int):
+        return True
+    low = param.minimum is None or value >= param.minimum
+    high = param.maximum is None or value <= param.maximum
+    return low and high and (not param.multiple_of or value % param.multiple_of == 0)

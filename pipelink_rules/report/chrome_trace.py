@@ -1,0 +1,193 @@
+"""When did what happen in a traced launch?  Recording -> Chrome trace events (Perfetto opens them).
+
+A process is a CTA.  Its threads are the warps, by role, and one for every stage of every ring: from
+the moment it is taken to the data being there, and from there to its release.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipelink_rules.model.linked_kernel import Site
+from pipelink_rules.model.recording import Event, Recording, WarpRow
+
+WAITS = ("acquire", "wait", "sync", "store wait", "until")
+_RINGS = 100  # thread ids of stages start here: after the warps
+_WRAP = 1 << 32
+
+
+@dataclass(frozen=True)
+class Timed:
+    """An event on the clock of its CTA: cycles since the CTA's first operation."""
+
+    event: Event
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class CtaTimes:
+    """The warps of one CTA on one clock."""
+
+    cta: int
+    sm: int
+    start_ns: float  # after the first operation of the recording
+    warps: tuple[tuple[int, tuple[Timed, ...]], ...]  # warp -> its events
+
+    @property
+    def cycles(self) -> int:
+        """From the first operation's start to the last one's end."""
+        return max((line[-1].end for _, line in self.warps), default=0)
+
+
+def times_of(recording: Recording) -> tuple[CtaTimes, ...]:
+    """Every CTA of the recording, its events in cycles since its first operation."""
+    rows: dict[int, list[WarpRow]] = defaultdict(list)
+    for row in recording.rows:
+        rows[row.cta].append(row)
+    found = []
+    starts: dict[int, float] = {}
+    origin = recording.rows[0].start_ns if recording.rows else 0
+    for cta, group in rows.items():
+        lines = {row.warp: row.decoded() for row in group}
+        base = lines[group[0].warp][0].begin
+        first = min(_signed(line[0].begin - base) for line in lines.values())
+        warps = tuple((warp, tuple(_timed(line, base + first))) for warp, line in lines.items())
+        after = _signed(base + first - group[0].start_clock) * _nanoseconds(recording)
+        starts[cta] = _signed(group[0].start_ns - origin) + after
+        found.append(CtaTimes(cta, group[0].sm, starts[cta], warps))
+    least = min(starts.values(), default=0.0)
+    return tuple(CtaTimes(c.cta, c.sm, c.start_ns - least, c.warps) for c in found)
+
+
+def chrome_trace(recording: Recording) -> dict[str, Any]:
+    """The JSON document: complete events in microseconds, names of processes and threads."""
+    sites = {site.number: site for site in recording.sites}
+    events: list[dict[str, Any]] = []
+    for cta in times_of(recording):
+        events += _names(recording, cta)
+        for warp, line in cta.warps:
+            for timed in line:
+                events.append(_slice(recording, cta, warp, timed, sites))
+        events += _stages(recording, cta, sites)
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": {
+            "megakernel": recording.megakernel,
+            "device": recording.device,
+            "clock": f"{recording.clock_khz} kHz" if recording.clock_khz else "1 cycle = 1 ns",
+            **{name: str(value) for name, value in recording.symbols},
+        },
+    }
+
+
+def name_of(event: Event, sites: Mapping[int, Site]) -> str:
+    """`wait ab`, as in the contract."""
+    site = sites.get(event.site)
+    return f"{event.verb} {site.port}" if site else event.verb
+
+
+def _names(recording: Recording, cta: CtaTimes) -> Iterator[dict[str, Any]]:
+    def named(kind: str, thread: int, **values: Any) -> dict[str, Any]:
+        return {"ph": "M", "name": kind, "pid": cta.cta, "tid": thread, "args": values}
+
+    yield named("process_name", 0, name=f"CTA {cta.cta} (SM {cta.sm})")
+    yield named("process_sort_index", 0, sort_index=cta.cta)
+    for warp, _ in cta.warps:
+        yield named("thread_name", warp, name=f"warp {warp} {recording.role_of(warp)}")
+        yield named("thread_sort_index", warp, sort_index=warp)
+
+
+def _slice(
+    recording: Recording, cta: CtaTimes, warp: int, timed: Timed, sites: Mapping[int, Site]
+) -> dict[str, Any]:
+    event = timed.event
+    site = sites.get(event.site)
+    details: dict[str, Any] = {"cycles": timed.end - timed.begin, "value": event.value}
+    if site and site.channel:
+        details |= {"stage": event.stage, "ring": site.channel}
+    return {
+        "ph": "X",
+        "name": name_of(event, sites),
+        "cat": "waiting" if event.verb in WAITS else "working",
+        "pid": cta.cta,
+        "tid": warp,
+        **_span(recording, cta, timed.begin, timed.end),
+        "args": details,
+    }
+
+
+def _stages(
+    recording: Recording, cta: CtaTimes, sites: Mapping[int, Site]
+) -> Iterator[dict[str, Any]]:
+    """What every stage of every ring holds, from the operations of both ends."""
+    moments: dict[tuple[str, str], list[list[Timed]]] = defaultdict(list)
+    for _, line in cta.warps:
+        mine: dict[tuple[str, str], list[Timed]] = defaultdict(list)
+        for timed in line:
+            site = sites.get(timed.event.site)
+            if site and site.channel:
+                mine[site.channel, timed.event.verb].append(timed)
+        for key, found in mine.items():
+            moments[key].append(found)
+    thread = _RINGS
+    for channel in sorted({site.channel for site in sites.values() if site.channel}):
+        stages = next(site.stages for site in sites.values() if site.channel == channel)
+        for stage in range(stages):
+            name = f"{channel}, stage {stage}"
+            yield {
+                "ph": "M",
+                "name": "thread_name",
+                "pid": cta.cta,
+                "tid": thread + stage,
+                "args": {"name": name},
+            }
+        taken, full, free = (
+            _each(moments[channel, "acquire"], min, begin=False),
+            _each(moments[channel, "wait"], min, begin=False),
+            _each(moments[channel, "release"], max, begin=False),
+        )
+        for item, start in enumerate(taken):
+            place = {"ph": "X", "cat": "ring", "pid": cta.cta, "tid": thread + item % stages}
+            arguments = {"args": {"item": item}}
+            if item < len(full) and full[item] > start:
+                where = _span(recording, cta, start, full[item])
+                yield {**place, "name": "filling", **where, **arguments}
+                if item < len(free) and free[item] > full[item]:
+                    where = _span(recording, cta, full[item], free[item])
+                    yield {**place, "name": "in use", **where, **arguments}
+        thread += stages
+
+
+def _each(lines: list[list[Timed]], choose: Any, *, begin: bool) -> list[int]:
+    """The moment of the n-th operation over all warps that make it."""
+    count = min((len(line) for line in lines), default=0)
+    return [choose(line[n].begin if begin else line[n].end for line in lines) for n in range(count)]
+
+
+def _timed(events: tuple[Event, ...], base: int) -> Iterator[Timed]:
+    for event in events:
+        begin = _signed(event.begin - base)
+        yield Timed(event, begin, begin + event.cycles)
+
+
+def _signed(cycles: int) -> int:
+    """A difference of two 32-bit counters that may have run over."""
+    return (cycles + _WRAP // 2) % _WRAP - _WRAP // 2
+
+
+def _nanoseconds(recording: Recording) -> float:
+    """Of one cycle."""
+    return 1e6 / recording.clock_khz if recording.clock_khz else 1.0
+
+
+def _span(recording: Recording, cta: CtaTimes, begin: int, end: int) -> dict[str, float]:
+    unit = _nanoseconds(recording)
+    return {
+        "ts": round((cta.start_ns + begin * unit) / 1000, 4),
+        "dur": round((end - begin) * unit / 1000, 4),
+    }

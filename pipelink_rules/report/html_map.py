@@ -1,0 +1,184 @@
+"""The link map as a page: one file, nothing loaded from elsewhere, equal for equal inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pipelink_rules.model.linked_kernel import Audit
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import Program
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.report.allowed import forced_of
+from pipelink_rules.report.cluster import cluster_rows, cluster_text
+from pipelink_rules.report.html import element, table, text
+from pipelink_rules.report.html_style import COLOURS, STYLE
+from pipelink_rules.report.map_rows import (
+    Rows,
+    code_rows,
+    connection_rows,
+    instance_rows,
+    named_rows,
+    parameter_rows,
+    pool_text,
+    ring_rows,
+    warp_rows,
+)
+from pipelink_rules.report.memory_map import memory_rows, pieces_of
+from pipelink_rules.report.steady_state import steady_rows, steady_text
+from pipelink_rules.report.svg_memory import memory_picture, warps_picture
+from pipelink_rules.report.svg_pipeline import pipeline_picture
+from pipelink_rules.report.tensor_memory import tensor_rows, tensor_text
+
+# No script, no font, no picture of another host: the page says so to the browser, too.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def render_page(program: Program, placement: Placement, audit: Audit) -> str:
+    """The text of `<name>.html`."""
+    body = "\n".join(_body(program, placement, audit))
+    head = "".join(
+        (
+            element("meta", charset="utf-8"),
+            element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            element("title", text(f"{program.name} for {program.target}")),
+            element("style", STYLE),
+        )
+    )
+    page = element("head", head) + "\n" + element("body", element("main", body))
+    return f'<!DOCTYPE html>\n<html lang="en">{page}</html>\n'
+
+
+def _body(program: Program, placement: Placement, audit: Audit) -> Iterator[str]:
+    colours = _colours(program, placement)
+    yield element("h1", text(program.name))
+    if program.spec.summary:
+        yield element("p", element("code", text(program.spec.summary)))
+    description = TARGETS[program.target].description
+    chips = (
+        f"{program.target}{f' ({description})' if description else ''}",
+        f"runtime {program.runtime}",
+        f"{placement.occupancy} CTA per SM",
+        f"cluster {'x'.join(map(str, program.cluster))}",
+    )
+    yield element("p", *(element("span", text(chip), class_="chip") for chip in chips))
+    yield _forced(program, placement, audit)
+    yield _facts(program, placement, audit)
+    yield _section(
+        "Pipeline",
+        pipeline_picture(program, placement, colours),
+        _note("Dashed: fused, by reference in the same warps. Point at a line for its name."),
+    )
+    yield _section(
+        "Shared memory",
+        memory_picture(program, placement, colours),
+        table(
+            ("start", "end", "bytes", "align", "phase", "item", "what", "overlay"),
+            [
+                tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in row)
+                for row in memory_rows(program, placement)
+            ],
+        ),
+        _note(
+            f"{placement.shared_bytes:,} bytes taken, bound {placement.bound_bytes:,}; stage "
+            f"counts {'proved best' if placement.proved else 'not proved best'} "
+            f"({placement.solver})"
+        ),
+    )
+    if placement.tensor_columns:
+        yield _section(
+            "Tensor memory",
+            table(*tensor_rows(program, placement)),
+            _note(tensor_text(program, placement)),
+        )
+    yield _section(
+        "Warps and registers",
+        warps_picture(program, placement, audit, colours),
+        table(*warp_rows(program, placement, audit)),
+        _note(f"{pool_text(placement)}. The line in a bar is the highest register in use."),
+    )
+    said = cluster_text(program)
+    if said:
+        yield _section("Cluster", table(*cluster_rows(program)), _note(said))
+    steady = steady_text(program, placement)
+    if steady:
+        yield _section(
+            "Steady state",
+            table(*steady_rows(program, placement)),
+            _note(
+                f"{steady}. An estimate from below: data come from the L2 cache, and what "
+                "components compute between their operations is not counted."
+            ),
+        )
+    barriers: tuple[tuple[str, Rows], ...] = (
+        ("Rings and their barriers", ring_rows(program, placement)),
+        ("Named barriers", named_rows(program, placement)),
+    )
+    rest: tuple[tuple[str, Rows], ...] = (
+        ("Connections", connection_rows(program)),
+        ("Instances", instance_rows(program)),
+        ("Parameters of the entry", parameter_rows(program)),
+        ("Code", code_rows(audit)),
+    )
+    for title, rows in (*barriers, *rest):
+        yield _section(title, table(*rows))
+    notes = dict.fromkeys((*placement.notes, *audit.warnings))
+    yield _section("Notes", *(_note(note) for note in notes))
+
+
+def _section(title: str, *parts: str) -> str:
+    """Nothing where there is nothing to say."""
+    if not any(parts):
+        return ""
+    return element("section", element("h2", text(title)), *parts)
+
+
+def _note(said: str) -> str:
+    return element("p", text(said))
+
+
+def _forced(program: Program, placement: Placement, audit: Audit) -> str:
+    found = forced_of(program, placement, audit)
+    if not found:
+        return ""
+    parts = [
+        element("p", element("b", text(item.code)), text(f" {item.message}"))
+        + _note(f"because: {item.reason}")
+        + (element("pre", text("\n".join(item.schedule))) if item.schedule else "")
+        for item in found
+    ]
+    title = element("h2", "Forced: linked in spite of findings")
+    return element("section", title, *parts, class_="forced")
+
+
+def _facts(program: Program, placement: Placement, audit: Audit) -> str:
+    limit = TARGETS[program.target].shared_limit(placement.occupancy)
+    stages = dict(placement.stages)
+    rings = sum(2 * channel.shares * stages[channel.name] for channel in program.channels)
+    share = 100 * placement.shared_bytes / limit
+    facts: Iterable[tuple[str, str]] = (
+        (f"{placement.shared_bytes / 1024:.1f} KiB", f"shared memory, {share:.0f} % of the limit"),
+        (str(placement.threads), f"threads, {placement.threads // 32} warps"),
+        (str(audit.registers), "registers at entry"),
+        (f"{rings} + {len(placement.named)}", "mbarriers + named barriers"),
+        (f"{audit.instructions:,}", "instructions"),
+        (f"{audit.spill_stores + audit.spill_loads} B", "spilled"),
+    )
+    found = (
+        element("div", element("b", text(value)), element("span", text(name)), class_="fact")
+        for value, name in facts
+    )
+    return element("div", *found, class_="facts")
+
+
+def _colours(program: Program, placement: Placement) -> dict[str, int]:
+    """A colour of its own for every ring and buffer, and one for every role."""
+    names = [piece.name for piece in pieces_of(program, placement) if piece.name != "barriers"]
+    first = dict(placement.warps)
+    roles = sorted((role.name for role in program.roles), key=first.__getitem__)
+    last = COLOURS - 1  # grey things and the barrier table
+    return {
+        **{name: (number + 3) % last for number, name in enumerate(names)},
+        **{name: number % last for number, name in enumerate(roles)},
+        "barriers": last,
+    }

@@ -1,0 +1,198 @@
+"""What is said of a linked megakernel, as rows: columns of the map, tables of the page."""
+
+from __future__ import annotations
+
+from pipelink_rules.glue.parameters import kernel_parameters
+from pipelink_rules.model.linked_kernel import Audit, BarrierSite, KernelParameter
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import (
+    COUNTER,
+    FUSED,
+    HANDOVER,
+    MULTICAST,
+    RING,
+    SCRATCH,
+    TENSOR_MEMORY,
+    Connection,
+    Program,
+    ProgramRole,
+)
+
+Rows = tuple[tuple[str, ...], list[tuple[object, ...]]]  # heading, rows
+
+
+def warp_rows(program: Program, placement: Placement, audit: Audit | None) -> Rows:
+    """Every program role: warps, registers given, used and promised, entries."""
+    first = dict(placement.warps)
+    given = {role: group.registers for group in placement.warpgroups for role in group.roles}
+    highest = dict(audit.region_registers) if audit else {}
+    rows: list[tuple[object, ...]] = []
+    for role in sorted(program.roles, key=lambda item: first[item.name]):
+        start = first[role.name]
+        rows.append(
+            (
+                f"{start}..{start + role.warps - 1}" if role.warps > 1 else str(start),
+                role.name,
+                given.get(role.name, placement.entry_registers),
+                highest.get(role.name, "-"),
+                role.minimum,
+                role.want,
+                role.entry,
+                _probed(program, role),
+                ", ".join(".".join(member) for member in role.members)
+                + (f" x{role.calls}" if role.calls > 1 else ""),
+            )
+        )
+    heading = ("warps", "role", "given", "used", "min", "want", "entry", "probe", "entries")
+    return heading, rows
+
+
+def pool_text(placement: Placement) -> str:
+    """Threads, and the registers they enter with and share."""
+    moved = "by setmaxnreg" if placement.setmaxnreg else "no setmaxnreg"
+    pool = placement.entry_registers * placement.threads
+    used = sum(128 * group.registers for group in placement.warpgroups)
+    return (
+        f"{placement.threads} threads enter with {placement.entry_registers} registers, {moved}"
+        + (f"; {used:,} of a pool of {pool:,}" if placement.setmaxnreg else "")
+    )
+
+
+def _probed(program: Program, role: ProgramRole) -> str:
+    """The largest probe result of the members of a role: registers/entry."""
+    found = [
+        measured
+        for instance, name in role.members
+        for probed, measured in program.instance(instance).variant.measured
+        if probed == name
+    ]
+    if not found:
+        return "-"
+    return f"{max(m.registers for m in found)}/{max(m.entry for m in found)}"
+
+
+def ring_rows(program: Program, placement: Placement) -> Rows:
+    """Every ring with its stages and its barriers."""
+    stages, barriers = dict(placement.stages), dict(placement.barriers)
+    rows: list[tuple[object, ...]] = [
+        (
+            channel.name,
+            stages[channel.name],
+            f"{channel.columns} columns" if channel.columns else channel.stage_bytes,
+            barriers[channel.name],
+            f"{channel.shares} x " * (channel.shares > 1) + f"{channel.full_arrivals}",
+            channel.empty_arrivals,
+            f"{channel.minimum}..{channel.maximum}",
+        )
+        for channel in program.channels
+    ]
+    return ("ring", "stages", "bytes", "mbarriers at", "full", "empty", "asked"), list(rows)
+
+
+def named_rows(program: Program, placement: Placement) -> Rows:
+    """Every named barrier by its id."""
+    counts = {
+        f"{instance.name}.{barrier.name}": barrier.count.text
+        for instance in program.instances
+        for barrier in instance.variant.contract.named_barriers
+    }
+    rows = [(number, name, counts.get(name, "-")) for name, number in placement.named]
+    return ("id", "barrier", "threads"), sorted(rows)
+
+
+_TRANSFERS = {
+    RING: "same memory, full/empty mbarriers; no code",
+    MULTICAST: "a ring; CTAs of the cluster load for each other",
+    TENSOR_MEMORY: "same columns of tensor memory, full/empty mbarriers",
+    FUSED: "by reference in the same warps; no code",
+    HANDOVER: "through a shared ring that the linker made",
+    SCRATCH: "memory of the launcher; no code",
+    COUNTER: "counters of the launcher: release and acquire",
+}
+
+
+def connection_rows(program: Program) -> Rows:
+    """Connections with their transfers, then what the caller passes."""
+    rows: list[tuple[object, ...]] = [
+        (item.name, _carried(program, item), item.transfer, _TRANSFERS.get(item.transfer, ""))
+        for item in program.connections
+    ]
+    for kind, bound in (("tensor", program.tensors), ("scalar", program.scalars)):
+        for keyword, places in bound:
+            for place in places:
+                port = program.instance(place[0]).variant.contract.port(place[1])
+                name = ".".join(place)
+                arrow = (
+                    f"{name} -> {keyword}" if port.direction == "out" else f"{keyword} -> {name}"
+                )
+                what = port.type or port.members[0].dtype
+                if port.members:
+                    what += f" [{', '.join(extent.text for extent in port.members[0].shape)}]"
+                rows.append((arrow, what, "global" if kind == "tensor" else "scalar", ""))
+    return ("connection", "carries", "transfer", "how"), list(rows)
+
+
+def _carried(program: Program, connection: Connection) -> str:
+    port = program.instance(connection.producer[0]).variant.contract.port(connection.producer[1])
+    if port.space == "counter":
+        return f"u32 [{port.count}]"
+    return " + ".join(
+        f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
+        for member in port.members
+    )
+
+
+def instance_rows(program: Program) -> Rows:
+    """Every instance with the variant it is of."""
+    rows: list[tuple[object, ...]] = [
+        (
+            item.name,
+            item.label,
+            item.variant.digest,
+            " ".join(f"{name}={value}" for name, value in item.variant.arguments),
+            " ".join(item.variant.flags),
+        )
+        for item in program.instances
+    ]
+    return ("instance", "component", "variant", "parameters", "flags"), list(rows)
+
+
+def parameter_rows(program: Program) -> Rows:
+    """Parameters of the entry, in order."""
+    rows: list[tuple[object, ...]] = [
+        (number, item.kind, item.name, item.dtype, _box(item), ", ".join(item.ports))
+        for number, item in enumerate(kernel_parameters(program))
+    ]
+    return ("#", "kind", "name", "dtype", "box", "serves"), list(rows)
+
+
+def _box(parameter: KernelParameter) -> str:
+    if not parameter.box:
+        return ""
+    return f"{list(parameter.box)} swizzle {parameter.swizzle}"
+
+
+def _site(site: BarrierSite) -> str:
+    number = "in a register" if site.id < 0 else str(site.id)
+    threads = f" of {site.threads}" if site.threads > 0 else ""
+    return f"{number}: {site.kind}{threads} at {site.sites} " + (
+        "site" if site.sites == 1 else "sites"
+    )
+
+
+def code_rows(audit: Audit) -> Rows:
+    """What was found in the machine code."""
+    ids = ", ".join(map(_site, audit.barrier_sites))
+    rows: list[tuple[object, ...]] = [
+        ("entry", audit.entry),
+        ("instructions", f"{audit.instructions:,}"),
+        ("registers", str(audit.registers)),
+        ("stack", f"{audit.stack_bytes} bytes"),
+        ("spills", f"{audit.spill_stores} bytes stored, {audit.spill_loads} loaded"),
+        ("static shared", f"{audit.static_shared_bytes} bytes"),
+        ("setmaxnreg", ", ".join(map(str, audit.setmaxnreg)) or "none"),
+        ("named barriers", ids or "none"),
+        ("calls", ", ".join(audit.calls) or "none"),
+        ("machine code", f"sha256 {audit.text_sha256}"),
+    ]
+    return ("of", "found"), list(rows)

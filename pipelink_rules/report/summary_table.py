@@ -1,0 +1,84 @@
+"""The table at the end of a build: one line per megakernel and target."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pipelink_rules.diagnostics.terminal_width import output_width
+from pipelink_rules.files.codec import read_json
+from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.report.allowed import forced_lines
+
+COLUMNS = (
+    "megakernel",
+    "target",
+    "shared bytes",
+    "stages",
+    "registers",
+    "barriers",
+    "instructions",
+    "twin",
+    "link seconds",
+)
+_LEAST = 100  # columns
+_RIGHT = ("shared bytes", "barriers", "instructions", "link seconds")
+
+
+def table_of_folders(
+    folders: Iterable[tuple[str, str, str, float | None]], width: int | None = None
+) -> str:
+    """The table of (folder, target, name, seconds of the last link or None for the cache)."""
+    rows, lines = [], []
+    for folder, target, name, seconds in folders:
+        manifest = read_json(Path(folder) / f"{name}.manifest.json", Manifest)
+        spent = "cached" if seconds is None else f"{seconds:.2f}"
+        row = row_of(manifest, twin_of(folder, name))
+        rows.append(row | {"target": target, "link seconds": spent})
+        lines += forced_lines(manifest.forced, f"{name} ({target}): ")
+    return render_table(rows, width) + "".join(f"{line}\n" for line in lines)
+
+
+def row_of(manifest: Manifest, twin: str = "not built") -> dict[str, str]:
+    """The cells of one megakernel, from its manifest alone."""
+    cells = {**dict(manifest.report), "twin": twin}
+    if manifest.forced:
+        cells["megakernel"] = f"{manifest.name} (forced)"
+    return cells
+
+
+def twin_of(folder: str | Path, name: str) -> str:
+    """`identical`, `differs` or `not built`: the link compared with its LTO twin.
+
+    A twin older than the cubin it was compared with says nothing about the present one.
+    """
+    try:
+        twin, audit = (
+            json.loads((Path(folder) / f"{name}.{file}.json").read_text(encoding="utf-8"))
+            for file in ("twin", "audit")
+        )
+        if twin["linked"]["text_sha256"] != audit["text_sha256"]:
+            return "not built"
+        return "identical" if twin["lto_identical"] else "differs"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "not built"
+
+
+def render_table(rows: Iterable[Mapping[str, str]], width: int | None = None) -> str:
+    """Text of the table; as wide as the terminal, or as its content where there is none."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in COLUMNS:
+        right = name in _RIGHT
+        table.add_column(name, justify="right" if right else "left", no_wrap=name == "megakernel")
+    for row in rows:
+        cells = (row.get(name, "-") for name in COLUMNS)
+        table.add_row(*(f"{int(cell):,}" if cell.isdigit() else cell for cell in cells))
+    out = io.StringIO()
+    Console(file=out, width=width or output_width(least=_LEAST)).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"

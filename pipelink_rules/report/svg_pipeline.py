@@ -1,0 +1,196 @@
+"""How does data go through a megakernel?  Instances and their ports, in the warps that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pipelink_rules.model.contract import Port
+from pipelink_rules.model.placement import Placement
+from pipelink_rules.model.program import ACROSS_ITEMS, FUSED, Connection, Program, ProgramRole
+from pipelink_rules.model.target import KIB
+from pipelink_rules.report.html import LETTER, element, label, picture, rectangle, text
+
+BOX = 160.0  # width of an instance
+NARROW, WIDE = 34.0, 146.0  # between instances: of one role, and where a ring is named
+ROW, HEAD = 17.0, 44.0  # height of a port, and of the title above the ports
+PAD, TITLE = 14.0, 26.0  # around the boxes of a lane, and its title
+
+
+@dataclass(frozen=True)
+class _Box:
+    """An instance as it is drawn."""
+
+    x: float
+    y: float
+    ports: tuple[Port, ...]
+
+    @property
+    def height(self) -> float:
+        return HEAD + ROW * len(self.ports) + 6
+
+    def at(self, port: str) -> float:
+        """The height of a port."""
+        return self.y + HEAD + ROW * [item.name for item in self.ports].index(port) + 4
+
+
+class _Drawing:
+    def __init__(self, program: Program, placement: Placement, colours: Mapping[str, int]):
+        self.program, self.placement, self.colours = program, placement, colours
+        self.column = _columns(program)
+        self.left = _lefts(program, self.column)
+        self.boxes: dict[str, _Box] = {}
+        self.lanes: list[tuple[ProgramRole | None, float, float]] = []  # role, y, height
+        self._arrange()
+
+    def _arrange(self) -> None:
+        first, y = dict(self.placement.warps), 0.0
+        roles = sorted(self.program.roles, key=lambda role: first[role.name])
+        lanes: list[tuple[ProgramRole | None, list[str]]] = [
+            (role, list(dict.fromkeys(name for name, _ in role.members))) for role in roles
+        ]
+        placed = {name for _, names in lanes for name in names}
+        rest = [item.name for item in self.program.instances if item.name not in placed]
+        if rest:
+            lanes.insert(0, (None, rest))
+        for role, names in lanes:
+            tops: dict[int, float] = {}  # column -> where the next box begins
+            for number, name in enumerate(names):
+                column = self.column.get(name, 0) if role else number
+                top = tops.get(column, y + TITLE + PAD)
+                if name not in self.boxes:
+                    ports = self.program.instance(name).variant.contract.ports
+                    self.boxes[name] = _Box(self.left[column], top, ports)
+                tops[column] = top + self.boxes[name].height + PAD
+            height = max(tops.values()) - y
+            self.lanes.append((role, y, height))
+            y += height + 14
+        self.height = y - 10
+        self.width = max(box.x for box in self.boxes.values()) + BOX + PAD
+
+    def parts(self) -> Iterator[str]:
+        for _, y, height in self.lanes:
+            yield rectangle(0.5, y + 0.5, self.width - 1, height, "", class_="lane", rx=9)
+        for name, box in self.boxes.items():
+            yield from self._box(name, box)
+        for connection in self.program.connections:
+            if connection.transfer not in ACROSS_ITEMS:
+                yield from self._connection(connection)
+        for role, y, _ in self.lanes:
+            title = "called by every role: which work item is next"
+            if role:
+                start = dict(self.placement.warps)[role.name]
+                registers = self.placement.registers(role.name)
+                warps = f"warps {start} to {start + role.warps - 1}"
+                if role.warps == 1:
+                    warps = f"warp {start}"
+                title = f"{role.name}: {warps}, {registers} registers per thread"
+                colour = self.colours.get(role.name, 7)
+                yield rectangle(PAD, y + 13, 10, 10, "", class_=f"f{colour}", rx=3)
+            yield label(PAD + (16 if role else 0), y + 22, title, class_="strong halo")
+
+    def _box(self, name: str, box: _Box) -> Iterator[str]:
+        instance = self.program.instance(name)
+        yield rectangle(box.x, box.y, BOX, box.height, "", class_="card", rx=7)
+        yield label(box.x + 11, box.y + 18, name, BOX - 20, class_="strong")
+        component = instance.variant.contract.component
+        yield label(box.x + 11, box.y + 33, component, BOX - 20, class_="soft")
+        for port in box.ports:
+            y = box.at(port.name)
+            comes = port.direction == "in"
+            side = box.x + (0 if comes else BOX)
+            yield element("circle", cx=side, cy=y - 4, r=3.5, class_="port")
+            said = _port_text(self.program, name, port)
+            x = box.x + (11 if comes else BOX - 11)
+            yield label(x, y, said, BOX - 20, class_=None if comes else "end")
+
+    def _connection(self, item: Connection) -> Iterator[str]:
+        source, sink = self.boxes[item.producer[0]], self.boxes[item.consumer[0]]
+        x0, y0 = source.x + BOX, source.at(item.producer[1]) - 4
+        x1, y1 = sink.x, sink.at(item.consumer[1]) - 4
+        channel = next(
+            (
+                c
+                for c in self.program.channels
+                if c.producer == item.producer and item.consumer in c.consumers
+            ),
+            None,
+        )
+        colour = self.colours.get(channel.name, 7) if channel else 7
+        said = ""
+        if channel:
+            stages = self.placement.stage_count(channel.name)
+            said = f"{item.transfer}, {stages} x {channel.stage_bytes // KIB} KiB"
+        width = len(said) * LETTER + 12 if said else 0.0
+        straight = x0 + (width + 8 if said else 0)  # the name of a ring lies on its first part
+        bend = max(18.0, abs(x1 - straight) / 2)
+        path = (
+            f"M{x0:.1f} {y0:.1f} H{straight:.1f} C{straight + bend:.1f} {y0:.1f} "
+            f"{x1 - bend:.1f} {y1:.1f} {x1:.1f} {y1:.1f}"
+        )
+        tip = element("title", text(item.name))
+        dashed = " dashed" if item.transfer == FUSED else ""
+        yield element("path", tip, d=path, class_=f"edge s{colour}{dashed}")
+        if said:
+            pill = f"pill s{colour}"
+            yield rectangle(x0 + 6, y0 - 9, width, 18, item.name, class_=pill, rx=9)
+            yield label(x0 + 6 + width / 2, y0 + 4, said, class_="middle")
+
+
+def pipeline_picture(program: Program, placement: Placement, colours: Mapping[str, int]) -> str:
+    """One lane per program role, in the order of its warps; data goes from left to right."""
+    drawing = _Drawing(program, placement, colours)
+    parts = drawing.parts()
+    return picture(drawing.width, drawing.height, "instances, ports and transfers", *parts)
+
+
+def _columns(program: Program) -> dict[str, int]:
+    """How many connections lie before an instance, at most."""
+    feeds: dict[str, list[str]] = {item.name: [] for item in program.instances}
+    for connection in program.connections:
+        if connection.transfer in ACROSS_ITEMS:
+            continue
+        feeds[connection.consumer[0]].append(connection.producer[0])
+    found: dict[str, int] = {}
+
+    def column(name: str, seen: tuple[str, ...] = ()) -> int:
+        if name not in found:
+            before = [column(other, (*seen, name)) for other in feeds[name] if other not in seen]
+            found[name] = max((number + 1 for number in before), default=0)
+        return found[name]
+
+    for name in sorted(feeds):
+        column(name)
+    return found
+
+
+def _lefts(program: Program, column: Mapping[str, int]) -> list[float]:
+    """The left edge of each column; wide gaps where the names of rings need room."""
+    last = max((*column.values(), len(program.instances)), default=0)
+    wide = {column[item.producer[0]] + 1 for item in program.connections if item.transfer != FUSED}
+    found = [PAD]
+    for number in range(1, last + 1):
+        found.append(found[-1] + BOX + (WIDE if number in wide else NARROW))
+    return found
+
+
+def _port_text(program: Program, instance: str, port: Port) -> str:
+    """`A: bf16 [M, K] from a`, as short as it can be."""
+    tiles = [
+        f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
+        for member in port.members
+    ]
+    alike = len(tiles) > 1 and len(set(tiles)) == 1
+    if port.space == "counter":
+        return f"{port.name}: {'signals' if port.direction == 'out' else 'waits'}"
+    if port.scratch:
+        tiles[0] = f"scratch {tiles[0]}"
+    carries = port.type or (f"{len(tiles)} x {tiles[0]}" if alike else " + ".join(tiles))
+    bound = [
+        keyword
+        for keyword, places in (*program.tensors, *program.scalars)
+        if (instance, port.name) in places
+    ]
+    if not bound:
+        return f"{port.name}: {carries}"
+    return f"{bound[0]} → {port.name}" if port.direction == "in" else f"{port.name} → {bound[0]}"

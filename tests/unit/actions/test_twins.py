@@ -1,0 +1,85 @@
+"""A link that is not its twin is refused, and leaves no report behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shipped_declarations import placement_of, program_of
+
+from pipelink_rules.actions.twin_actions import TwinRequest, TwinUnit, build_twins
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.link import twin
+from pipelink_rules.link.twin import Build, TwinReport
+
+SAME = Build(100, 168, 0, 0, 0, "a" * 64)
+
+
+def request(folder: Path) -> TwinRequest:
+    program = program_of("gemm")
+    write_json(folder / "gemm.program.json", program)
+    write_json(folder / "gemm.placement.json", placement_of("gemm"))
+    units = tuple(
+        TwinUnit(item.variant, (f"{item.name}.cu",), (f"variants/{item.variant.name}", "include"))
+        for item in program.instances
+    )
+    files = {name: str(folder / name) for name in ("l.cubin", "n.cubin", "twin.json")}
+    return TwinRequest(
+        units=units,
+        runtime=("release.cu",),
+        runtime_includes=("include",),
+        glue="gemm.glue.cu",
+        variants="variants",
+        program=str(folder / "gemm.program.json"),
+        placement=str(folder / "gemm.placement.json"),
+        audit="gemm.audit.json",
+        cubin="gemm.cubin",
+        arch="sm_90a",
+        backend="nvlink",
+        build="build",
+        lto_cubin=files["l.cubin"],
+        native_cubin=files["n.cubin"],
+        out=files["twin.json"],
+    )
+
+
+def run(monkeypatch: pytest.MonkeyPatch, folder: Path, other: Build) -> dict[str, Any]:
+    seen: dict[str, Any] = {}
+
+    def build(
+        name: str, units: Any, runtime: Any, glue: str, includes: Any, *rest: Any, **more: Any
+    ):
+        seen.update(name=name, units=units, includes=tuple(includes), flags=more["flags"])
+        return None, None
+
+    def compare(entry: str, *cubins: Any) -> TwinReport:
+        same = other == SAME
+        return TwinReport(entry, SAME, other, SAME, same, True, "" if same else "at 0x0040")
+
+    monkeypatch.setattr(twin, "build_twins", build)
+    monkeypatch.setattr(twin, "compare_twins", compare)
+    build_twins(request(folder), None)  # type: ignore[arg-type]
+    return seen
+
+
+def test_the_twin_has_the_units_of_the_link(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = run(monkeypatch, tmp_path, SAME)
+    assert seen["name"] == "gemm"
+    assert {u.folder for u in seen["units"]} == {
+        f"variants/{i.variant.name}" for i in program_of("gemm").instances
+    }
+    assert "variants" in seen["includes"]
+    assert read_json(tmp_path / "twin.json", TwinReport).lto_identical
+
+
+def test_a_kernel_that_differs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(PipelinkError) as caught:
+        run(monkeypatch, tmp_path, Build(101, 168, 0, 0, 0, "b" * 64))
+    (finding,) = caught.value.diagnostics
+    assert finding.code == "PL0928"
+    assert "at 0x0040" in finding.message
+    assert not (tmp_path / "twin.json").exists()
