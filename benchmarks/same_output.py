@@ -2,10 +2,9 @@
 
     python benchmarks/same_output.py 8c79a23 HEAD
 
-Each revision is built by its own rules in a checkout of its own; a folder that ends in `build` is taken
-as a finished build.  Hashes in symbol names are left out of the comparison, since they cover
-the text of the contract; everything else has to be equal.  Prints a table, exits with 1 where machine code
-differs.
+Each revision is built by its own rules in a checkout of its own; a folder is taken as a finished
+build.  Hashes in symbol names are left out of the comparison, since they cover the text of the
+contract; everything else has to be equal.  Prints a table, exits with 1 where machine code differs.
 """
 
 from __future__ import annotations
