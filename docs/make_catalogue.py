@@ -1,4 +1,7 @@
-"""Writes docs/catalogue.md from the codes and docs/failures.yaml: python docs/make_catalogue.py."""
+"""Writes docs/catalogue.md and docs/errors/index.md: python docs/make_catalogue.py.
+
+Both are made of the front matter of the error pages and of docs/failures.yaml.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,14 @@ import yaml
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))
 
-from pipelink_rules.diagnostics.catalogue import FAMILIES, catalogue  # noqa: E402
+from pipelink_rules.diagnostics.catalogue import FAMILIES, Code, catalogue  # noqa: E402
 
 PAGE = DOCS / "catalogue.md"
+INDEX = DOCS / "errors" / "index.md"
+INDEX_HEAD = """# Diagnostics by code
+
+Made by `python docs/make_catalogue.py` from the front matter of the pages in this folder.
+"""
 HEAD = """# What is checked
 
 Made by `python docs/make_catalogue.py` from the codes and `docs/failures.yaml`. The first table is
@@ -78,10 +86,25 @@ def _codes() -> Iterator[str]:
         yield "| code | name | stage | purpose | rule |"
         yield "|---|---|---|---|---|"
         for code in rows:
-            cells = (f"[{code.id}](errors/{code.id}.md)", code.slug, code.stage, code.purpose)
-            yield f"| {' | '.join((*cells, code.rule))} |".replace("|  |", "| |")
+            cells = (f"[{code.id}](errors/{code.id}.md)", code.name, code.stage, code.rationale)
+            yield f"| {' | '.join((*cells, code.spec))} |".replace("|  |", "| |")
         yield ""
+
+
+def render_index() -> str:
+    """The text of docs/errors/index.md: one line a code, by family."""
+    lines = [INDEX_HEAD]
+    for number, title in FAMILIES.items():
+        rows = [code for code in catalogue().values() if code.id[2:4] == number]
+        if rows:
+            lines += [f"## PL{number}xx: {title}\n", *map(_index_line, rows), ""]
+    return "\n".join(lines)
+
+
+def _index_line(code: Code) -> str:
+    return f"- [{code.id}]({code.id}.md) `{code.name}`: {code.rationale}"
 
 
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
+    INDEX.write_text(render_index(), encoding="utf-8")

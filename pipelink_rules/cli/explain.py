@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the pages."""
-    from pipelink_rules.diagnostics.explain import explain, list_codes
+    from pipelink_rules.diagnostics.catalogue import explain, list_codes
 
     pages = [explain(word) for word in arguments.codes] or [list_codes()]
     sys.stdout.write("\n".join(pages))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from pipelink_rules.diagnostics.catalogue import catalogue
+from pipelink_rules.diagnostics.catalogue import code_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.model.program import MegakernelSpec
 
@@ -31,7 +31,7 @@ OF_THE_LINK = (
 
 def is_allowable(code: str) -> bool:
     """Whether a declaration may allow findings of this code."""
-    row = catalogue().get(code)
+    row = code_of(code)
     return code in OF_THE_LINK or (row is not None and row.stage == "check")
 
 

@@ -1,16 +1,20 @@
-"""Which codes are there?  Collects the rows of the modules in `codes/`."""
+"""The catalogue of codes, read from the front matter of the error pages.
+
+Every page begins with YAML between two lines of `---`: code, name, stage, rationale and
+spec.  A page is read when its code is needed, so a run without diagnostics reads none.
+"""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from pipelink_rules.diagnostics import codes
-from pipelink_rules.diagnostics.code import Code
+from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.suggest import nearest
 
 FAMILIES: Mapping[str, str] = MappingProxyType(
@@ -25,7 +29,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "07": "warps and registers",
         "08": "tensor memory and clusters",
         "09": "objects compared with their contracts",
-        "10": "schedule and grid",
+        "10": "tile scheduler and grid",
         "11": "numerics",
         "12": "toolkit and link",
         "13": "build rules",
@@ -33,59 +37,113 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "99": "a mistake of PipeLink itself",
     }
 )
-STAGES = ("text", "collect", "check", "place", "compile", "link", "build", "launch", "internal")
+STAGES = ("text", "resolve", "check", "place", "compile", "link", "build", "launch", "internal")
 
 
-@lru_cache(maxsize=1)
+@dataclass(frozen=True)
+class Code:
+    """One kind of diagnostic.  Ids are never reused or renumbered."""
+
+    id: str  # "PL0202"
+    name: str  # "transaction-bytes"
+    stage: str  # one of STAGES
+    rationale: str  # one sentence: what goes wrong without this check
+    spec: str = ""  # the hardware or tool rule, with its source
+
+
+def pages_folder() -> Path:
+    """The folder of the pages: in a wheel below the package, else in the checkout beside it."""
+    package = Path(__file__).resolve().parent.parent
+    shipped = package / "_shipped" / "docs" / "errors"
+    return shipped if shipped.is_dir() else package.parent / "docs" / "errors"
+
+
+@cache
+def code_of(code: str) -> Code | None:
+    """The entry of one code, from its page; None where there is no such page, or a broken one."""
+    try:
+        return parse_page((pages_folder() / f"{code}.md").read_text(encoding="utf-8"))[0]
+    except (OSError, ValueError):
+        return None
+
+
 def catalogue() -> Mapping[str, Code]:
-    """All codes by id, sorted.  Of two rows with one id the first counts; see `clashes`."""
-    rows: dict[str, Code] = {}
-    for _, code in _rows():
-        rows.setdefault(code.id, code)
-    return MappingProxyType(dict(sorted(rows.items())))
+    """All codes by id, sorted."""
+    ids = sorted(path.stem for path in pages_folder().glob("PL[0-9][0-9][0-9][0-9].md"))
+    return MappingProxyType({name: code for name in ids if (code := code_of(name))})
 
 
-def clashes() -> list[str]:
-    """What is wrong with the rows themselves: shared ids or slugs, unknown families and stages."""
-    found: list[str] = []
-    seen: dict[str, str] = {}
-    for module, code in _rows():
-        for word in (code.id, code.slug):
-            if word in seen:
-                found.append(f"{module}: {word} ({code.id}) is taken by {seen[word]}")
-            seen.setdefault(word, f"{code.id} of {module}")
-        if not re.fullmatch(r"PL[0-9]{4}", code.id) or code.id[2:4] not in FAMILIES:
-            found.append(f"{module}: {code.id} is in no family")
-        if module[1:3] != code.id[2:4]:
-            found.append(f"{module}: {code.id} belongs into another module")
-        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.slug):
-            found.append(f"{module}: {code.id} has a slug of other characters: {code.slug}")
-        if code.stage not in STAGES:
-            found.append(f"{module}: {code.id} has the unknown stage {code.stage}")
-        if not code.purpose.endswith("."):
-            found.append(f"{module}: the purpose of {code.id} is not a sentence")
-    return found
+def parse_page(text: str) -> tuple[Code, str]:
+    """The entry in the front matter of a page, and the page without it.  Raises ValueError."""
+    import yaml  # type: ignore[import-untyped]  # lazily: a run without diagnostics reads no page
 
-
-def _rows() -> Iterator[tuple[str, Code]]:
-    for module in sorted(item.name for item in pkgutil.iter_modules(codes.__path__)):
-        for code in importlib.import_module(f"{codes.__name__}.{module}").CODES:
-            yield module, code
+    matched = re.match(r"---\n(.*?)\n---\n\n?", text, re.DOTALL)
+    if matched is None:
+        raise ValueError("the page has no front matter")
+    try:
+        fields: Any = yaml.safe_load(matched.group(1))
+        return Code(fields.pop("code"), **fields), text[matched.end() :]
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError) as problem:
+        raise ValueError(f"the front matter cannot be read: {problem}") from problem
 
 
 def lookup(word: str) -> Code | None:
-    """The code of `PL0202`, `pl202`, `202` or of its slug; None where there is none."""
-    rows = catalogue()
+    """The code of `PL0202`, `pl202`, `202` or of its name; None where there is none."""
     if matched := re.fullmatch(r"(?:[Pp][Ll])?([0-9]{1,4})", word.strip()):
-        return rows.get(f"PL{int(matched.group(1)):04d}")
-    slug = word.strip().lower().replace("_", "-").replace(" ", "-")
-    return next((code for code in rows.values() if code.slug == slug), None)
+        return code_of(f"PL{int(matched.group(1)):04d}")
+    name = word.strip().lower().replace("_", "-").replace(" ", "-")
+    return next((code for code in catalogue().values() if code.name == name), None)
 
 
 def similar(word: str) -> str:
-    """The id or slug most like an unknown word, or ""."""
+    """The id or name most like an unknown word, or ""."""
     rows = catalogue()
     digits = re.sub(r"\D", "", word)
     if digits:
         return nearest(f"PL{digits[:4].zfill(4)}", rows)
-    return nearest(word, [code.slug for code in rows.values()])
+    return nearest(word, [code.name for code in rows.values()])
+
+
+def explain(word: str) -> str:
+    """The page of a code, given by id, number or name; PL0033 where there is no such code."""
+    code = lookup(word)
+    if code is None:
+        found = similar(word)
+        raise error(
+            "PL0033",
+            f"there is no code `{word[:60]}`",
+            expected="a code like PL0031, its number or its name",
+            found=word[:60],
+            helps=(
+                (f"did you mean `{found}` ({_other_form(found)})?",)
+                if found
+                else ("`pipelink explain` lists all codes",)
+            ),
+            subject=word,
+        )
+    return page_of(code)
+
+
+def page_of(code: Code) -> str:
+    """The text of the page of a code, without its front matter."""
+    text = (pages_folder() / f"{code.id}.md").read_text(encoding="utf-8")
+    return parse_page(text)[1].rstrip() + "\n"
+
+
+def list_codes() -> str:
+    """All codes, one a line, by family."""
+    lines: list[str] = []
+    family = ""
+    for code in catalogue().values():
+        if code.id[2:4] != family:
+            family = code.id[2:4]
+            lines += [*([""] if lines else []), f"PL{family}xx  {FAMILIES.get(family, '')}"]
+        lines.append(f"  {code.id}  {code.name}")
+    return "\n".join(lines) + "\n"
+
+
+def _other_form(word: str) -> str:
+    code = lookup(word)
+    if code is None:
+        return ""
+    return code.id if code.name == word else code.name

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelink_rules.diagnostics.catalogue import catalogue
+from pipelink_rules.diagnostics.catalogue import code_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.source_snippet import Lines, printable, quote, source_lines
 
@@ -27,7 +27,7 @@ EXIT_USAGE = 2  # the command line
 EXIT_CONTRACT = 3  # contracts, checks, placement: a composition that must not link
 EXIT_BUG = 4  # ours
 
-_CONTRACT_STAGES = ("text", "collect", "check", "place")
+_CONTRACT_STAGES = ("text", "resolve", "check", "place")
 _COLOURS = {"error": "1;31", "warning": "1;33", "mark": "1;34", "primary": "1;31", "help": "1;32"}
 
 
@@ -46,7 +46,7 @@ def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
     for item in diagnostics:
         if item.severity != "error":
             continue
-        code = catalogue().get(item.code)
+        code = code_of(item.code)
         stage = code.stage if code else "internal"
         if stage == "internal":
             worst = max(worst, EXIT_BUG)
@@ -128,10 +128,10 @@ def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = Fa
 
 def as_json(item: Diagnostic) -> dict[str, Any]:
     """One finding as JSON-ready data; keys are never removed or renamed within a schema version."""
-    code = catalogue().get(item.code)
+    code = code_of(item.code)
     return {
         "code": item.code,
-        "slug": code.slug if code else "",
+        "slug": code.name if code else "",
         "severity": item.severity,
         "forced": item.forced,
         "message": item.message,
@@ -149,7 +149,7 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         ],
         "expected": item.expected,
         "found": item.found,
-        "rule": code.rule if code else "",
+        "rule": code.spec if code else "",
         "at_run_time": item.at_run_time,
         "notes": list(item.notes),
         "trace": list(item.trace),
@@ -186,12 +186,12 @@ def _by_file(labels: Sequence[Label]) -> list[tuple[str, list[tuple[Label, bool]
 
 
 def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
-    code = catalogue().get(item.code)
+    code = code_of(item.code)
     clauses = [
         ("forced", item.forced),
         ("expected", item.expected),
         ("found", item.found),
-        ("rule", code.rule if code else ""),
+        ("rule", code.spec if code else ""),
         ("at run time", item.at_run_time),
         ("trace", "".join(f"\n{line}" for line in item.trace)),
         ("schedule", "".join(f"\n{line}" for line in item.schedule)),

@@ -14,9 +14,8 @@ from typing import Any
 from urllib.parse import quote
 
 from pipelink_rules import __version__
-from pipelink_rules.diagnostics.catalogue import FAMILIES, catalogue
+from pipelink_rules.diagnostics.catalogue import FAMILIES, code_of, page_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
-from pipelink_rules.diagnostics.explain import explain
 from pipelink_rules.diagnostics.render import exit_code, unique
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -49,15 +48,15 @@ def as_sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def _rule(name: str) -> dict[str, Any]:
-    code = catalogue().get(name)
+    code = code_of(name)
     if code is None:
         return {"id": name}
-    page = explain(name)
+    page = page_of(code)
     return {
         "id": name,
-        "name": "".join(word.capitalize() for word in code.slug.split("-")),
-        "shortDescription": {"text": code.purpose},
-        "fullDescription": {"text": " ".join(filter(None, (code.purpose, code.rule)))},
+        "name": "".join(word.capitalize() for word in code.name.split("-")),
+        "shortDescription": {"text": code.rationale},
+        "fullDescription": {"text": " ".join(filter(None, (code.rationale, code.spec)))},
         "help": {"text": page, "markdown": page},
         "defaultConfiguration": {"level": "error"},
         "properties": {"stage": code.stage, "tags": [FAMILIES.get(name[2:4], "")]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelink_rules.diagnostics.allow import is_allowable
-from pipelink_rules.diagnostics.catalogue import catalogue, similar
+from pipelink_rules.diagnostics.catalogue import code_of, similar
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.program.declaration_parser import DeclarationParser
 
@@ -35,7 +35,7 @@ def read_allow(reader: DeclarationParser, value: Any) -> tuple[tuple[str, str], 
 
 
 def _refuse(reader: DeclarationParser, code: str, place: Span | None) -> None:
-    row = catalogue().get(code)
+    row = code_of(code)
     nearest = similar(code) if row is None else ""
     reader.findings.add(
         "PL0077",

@@ -12,8 +12,8 @@ from pathlib import Path
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.contract.sidecar import load_sidecar
+from pipelink_rules.diagnostics.catalogue import explain
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.diagnostics.explain import explain
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.program import Program

@@ -31,6 +31,8 @@ def rows() -> list[dict[str, Any]]:
 def test_the_page_is_up_to_date() -> None:
     page = (REPOSITORY / "docs/catalogue.md").read_text(encoding="utf-8")
     assert page == maker().render(), "run: python docs/make_catalogue.py"
+    index = (REPOSITORY / "docs/errors/index.md").read_text(encoding="utf-8")
+    assert index == maker().render_index(), "run: python docs/make_catalogue.py"
 
 
 def test_every_row_is_decided() -> None:

@@ -7,9 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.diagnostics.catalogue import catalogue, clashes, lookup, similar
+from pipelink_rules.diagnostics.catalogue import (
+    FAMILIES,
+    STAGES,
+    catalogue,
+    code_of,
+    explain,
+    list_codes,
+    lookup,
+    page_of,
+    pages_folder,
+    parse_page,
+    similar,
+)
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.diagnostics.explain import explain, list_codes, pages_folder
 from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
 from pipelink_rules.files.installed_files import shipped
 
@@ -19,15 +30,56 @@ PAGES = sorted((ROOT / "docs" / "errors").glob("PL*.md"))
 TEXT = [code for code in catalogue() if "PL0001" <= code <= "PL0039" or code == "PL1101"]
 
 
-def test_rows_do_not_clash() -> None:
-    assert clashes() == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_front_matter_is_complete(page: Path) -> None:
+    code, _ = parse_page(page.read_text())
+    assert code.id == page.stem and code.id[2:4] in FAMILIES
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code.name)
+    assert code.stage in STAGES
+    assert code.rationale.endswith(".") and isinstance(code.spec, str)
+
+
+def test_names_are_unique() -> None:
+    names = [code.name for code in catalogue().values()]
+    assert len(names) == len(set(names)) == len(PAGES) >= 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# PL0001\n",
+        "---\ncode: PL0001\n",
+        "---\ncode: [\n---\n",
+        "---\ncode: PL0001\n---\n",
+        "---\njust text\n---\n",
+        "---\ncode: PL0001\nname: x\nstage: text\nrationale: y.\ncolor: red\n---\n",
+    ],
+)
+def test_broken_front_matter_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="front matter"):
+        parse_page(text)
+
+
+def test_one_code_reads_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    real = Path.read_text
+
+    def noted(path: Path, *more: str, **named: str) -> str:
+        read.append(path.name)
+        return real(path, *more, **named)
+
+    code_of.cache_clear()
+    monkeypatch.setattr(Path, "read_text", noted)
+    assert code_of("PL0504") is not None
+    assert read == ["PL0504.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_page_is_that_of_its_code(page: Path) -> None:
     row = catalogue()[page.stem]
-    lines = page.read_text().split("\n")
-    assert lines[0] == f"# {row.id} {row.slug}"
+    lines = page_of(row).split("\n")
+    assert lines[0] == f"# {row.id} {row.name}"
     heads = [line for line in lines if line.startswith("## ")]
     assert heads == ["## Example", "## Fix", "## Rule"]
     assert f"[{row.id}]" in page.read_text()
@@ -61,16 +113,19 @@ def test_lookup_of_nothing(word: str) -> None:
 
 
 def test_explain_shows_the_page() -> None:
-    assert explain("expression-name") == (ROOT / "docs/errors/PL0031.md").read_text()
+    page = (ROOT / "docs/errors/PL0031.md").read_text()
+    assert page.endswith(explain("expression-name"))
+    assert explain("31").startswith("# PL0031 expression-name\n")
 
 
-def test_explain_without_pages_shows_the_row(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("pipelink_rules.diagnostics.explain.pages_folder", lambda: tmp_path)
-    text = explain("PL0028")
-    row = catalogue()["PL0028"]
-    assert row.purpose in text and row.rule in text and text.startswith(f"# PL0028 {row.slug}")
+def test_a_code_without_a_page_is_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("pipelink_rules.diagnostics.catalogue.pages_folder", lambda: tmp_path)
+    code_of.cache_clear()
+    try:
+        assert code_of("PL0028") is None and not catalogue()
+    finally:
+        monkeypatch.undo()
+        code_of.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +147,7 @@ def test_pages_are_found_where_they_are_shipped() -> None:
 def test_list_has_every_code() -> None:
     text = list_codes()
     for code in catalogue().values():
-        assert f"  {code.id}  {code.slug}\n" in text
+        assert f"  {code.id}  {code.name}\n" in text
 
 
 def test_suggestions() -> None:

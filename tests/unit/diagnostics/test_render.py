@@ -247,7 +247,7 @@ def test_json(files: Path) -> None:
         ],
         "expected": "",
         "found": "",
-        "rule": catalogue()["PL0031"].rule,
+        "rule": catalogue()["PL0031"].spec,
         "at_run_time": "",
         "notes": [],
         "trace": [],

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.diagnostics.codes.f14_launch import CODES
+from pipelink_rules.diagnostics.catalogue import catalogue
 
 ROOT = Path(__file__).parents[3]
 CASES = sorted((ROOT / "tests" / "golden" / "launch").glob("PL*"))
 
 
 def test_every_code_has_a_case() -> None:
-    assert [folder.name for folder in CASES] == [f"{code.id}_{code.slug}" for code in CODES]
+    assert [folder.name for folder in CASES] == [
+        f"{code.id}_{code.name}" for code in catalogue().values() if code.stage == "launch"
+    ]
 
 
 @pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)

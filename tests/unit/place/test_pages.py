@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.diagnostics.catalogue import catalogue
+from pipelink_rules.diagnostics.catalogue import catalogue, page_of
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CODES = [code.id for code in catalogue().values() if code.stage == "place"]
@@ -15,8 +15,8 @@ CODES = [code.id for code in catalogue().values() if code.stage == "place"]
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_example_is_a_golden_case(code: str) -> None:
-    page = (REPOSITORY / f"docs/errors/{code}.md").read_text(encoding="utf-8")
-    assert page.startswith(f"# {code} {catalogue()[code].slug}\n")
+    page = page_of(catalogue()[code])
+    assert page.startswith(f"# {code} {catalogue()[code].name}\n")
     (example,) = re.findall(r"```text\n(.*?)\n```", page, re.DOTALL)
     shown = [
         (case / "expect.txt")
