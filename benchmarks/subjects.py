@@ -9,8 +9,8 @@ from typing import Any
 
 from references import Reference, reference_of
 
+from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch import Kernel, load
-from pipelink_rules.launch.manifest_expression import value_of
 from pipelink_rules.model.linked_kernel import Manifest, TensorArgument
 
 GUARD = 512  # elements before and after an output that must stay as they are

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pipelink_rules
 
-_NOUNS = ("__init__.py", "model", "files", "contract", "actions")
+_NOUNS = ("__init__.py", "model", "files", "expression", "contract", "actions")
 
 # stage -> the parts of the package whose edit may change what the stage writes.
 STAGES: dict[str, tuple[str, ...]] = {

@@ -22,8 +22,8 @@ from pipelink_rules.audit.machine_state import (
 )
 from pipelink_rules.audit.pieces import ScratchSlices
 from pipelink_rules.compile.ptx import Module
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Port, Role
 from pipelink_rules.model.variant import Variant
 

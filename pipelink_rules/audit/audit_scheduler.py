@@ -16,8 +16,8 @@ from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, State
 from pipelink_rules.audit.runtime_calls import Names
 from pipelink_rules.compile.ptx import Module
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.parse_params import AXES
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract, Role, WorkField
 from pipelink_rules.model.variant import Variant
 

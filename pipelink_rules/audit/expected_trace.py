@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pipelink_rules.audit.execution_log import Event
 from pipelink_rules.audit.input_cases import InputCase
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item_layout import item_layout, member_bytes
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation, Port, Repeat
 from pipelink_rules.model.source_span import Expr
 

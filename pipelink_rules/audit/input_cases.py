@@ -16,8 +16,8 @@ from pipelink_rules.audit.machine_state import (
     State,
 )
 from pipelink_rules.audit.runtime_calls import Names, Table
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.contract.item_layout import item_layout, tensor_columns
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import RINGS, Contract, Operation, Port, Repeat, Role, WorkField
 from pipelink_rules.model.operation import operations, repeats
 

@@ -15,7 +15,7 @@ from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import PORTS, RELOCATIONS, WORK
 from pipelink_rules.audit.together import Lane, LaneMerger, without_marks
 from pipelink_rules.compile.ptx import Module
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.variant import Variant
 

@@ -16,7 +16,7 @@ from pipelink_rules.audit.machine_state import InconclusiveError, RestrictionErr
 from pipelink_rules.audit.pending_operations import OwnStep, address_of, raw_only
 from pipelink_rules.audit.runtime_calls import Table, known
 from pipelink_rules.compile.ptx import Statement
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 
 if TYPE_CHECKING:
     from pipelink_rules.audit.interpreter import Interpreter

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pipelink_rules.audit.compare import Difference
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract, Operation, Role
 from pipelink_rules.model.operation import operations
 

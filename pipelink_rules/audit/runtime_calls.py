@@ -14,8 +14,8 @@ from pipelink_rules.audit.machine_state import (
     SharedRange,
     State,
 )
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item_layout import item_layout, member_bytes
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Contract, Port
 
 

@@ -18,7 +18,7 @@ from pipelink_rules.audit.compare import (
 )
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
 from pipelink_rules.audit.expected_trace import AllowedAccess, ExpectedTile
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract
 
 ACTS = ("expect", "commit", "copy", "release")

@@ -15,9 +15,9 @@ from pipelink_rules.check.registry import Check
 from pipelink_rules.check.tensor_maps import GRAIN, SAMPLES, box_bytes
 from pipelink_rules.check.types import shape_of
 from pipelink_rules.check.wording import count, labels
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Member, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import RING

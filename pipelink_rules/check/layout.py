@@ -16,8 +16,8 @@ from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.registry import Check
 from pipelink_rules.check.types import same_shape, shape_of
 from pipelink_rules.check.wording import labels
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import MULTICAST, RING, Channel, Connection

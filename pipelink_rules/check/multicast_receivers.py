@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.registry import Check
 from pipelink_rules.check.wording import labels
-from pipelink_rules.contract.expression import names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Repeat, Role
 from pipelink_rules.model.source_span import Span
 

@@ -13,8 +13,8 @@ from pipelink_rules.check.layout import check_copied_tiles, describe, difference
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.registry import Check
 from pipelink_rules.check.wording import labels
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Expr

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.registry import Check
 from pipelink_rules.check.wording import count, labels
-from pipelink_rules.contract.expression import equal, evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.expression.expression import equal, evaluate
 from pipelink_rules.model.contract import Member, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import HANDOVER, Connection

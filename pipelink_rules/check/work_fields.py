@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.registry import Check
 from pipelink_rules.check.wording import labels
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, WorkField
 
 SAMPLES = 32

@@ -28,10 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Loads, launches, times; says where an output was not written."""
+    from pipelink_rules.expression.evaluate import value_of
     from pipelink_rules.launch import load
     from pipelink_rules.launch.device_array import DeviceArray, Timer
     from pipelink_rules.launch.driver import Driver
-    from pipelink_rules.launch.manifest_expression import value_of
 
     kernel = load(megakernel_in(arguments.manifest, ".manifest.json"), cubin=arguments.cubin)
     manifest = kernel.manifest

@@ -7,9 +7,9 @@ so that nothing of the role folds away and nothing is counted that would fold.
 
 from __future__ import annotations
 
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.header import fragment_floats, role_types
 from pipelink_rules.contract.item_layout import item_layout, tensor_columns
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
 from pipelink_rules.model.variant import Variant
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pipelink_rules.contract import expression
-from pipelink_rules.contract.arithmetic import Value
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import refused
 from pipelink_rules.contract.validate_numbers import check_bound
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.expression import expression
+from pipelink_rules.expression.evaluate import Value
 from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, round_registers
 from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.model.variant import Variant

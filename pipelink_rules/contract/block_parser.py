@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from pipelink_rules.contract import expression
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
-from pipelink_rules.contract.syntax import IN_FLOW
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode, kind_of
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
+from pipelink_rules.expression import expression
+from pipelink_rules.expression.parse import IN_FLOW
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.source_span import Expr, Span
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from pipelink_rules.contract import expression
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.expression import expression
 from pipelink_rules.model.source_span import Expr, Span
 
 # kind of a name -> how messages call it

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item_layout import item_layout
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
 from pipelink_rules.model.variant import Variant
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Port
 
 # The swizzle is a function of address bits: a tile must start at a multiple of its pattern

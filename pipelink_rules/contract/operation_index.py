@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pipelink_rules.contract import expression
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.yaml_tree import ScalarNode
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
+from pipelink_rules.expression import expression
 from pipelink_rules.model.contract import Operation, Port
 from pipelink_rules.model.source_span import Expr, Span
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipelink_rules.contract.arithmetic import Value
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.expression.evaluate import Value
 from pipelink_rules.model.contract import DTYPES, Contract, Member, Operation, Port, Repeat
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source_span import Expr, Span

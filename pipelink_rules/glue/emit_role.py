@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.header import fragment_floats, role_types
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.glue import cluster, tensor_memory
 from pipelink_rules.glue.cpp_names import constant, parameter_names, stem
 from pipelink_rules.glue.cuda_writer import CudaWriter

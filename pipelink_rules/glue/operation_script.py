@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pipelink_rules.contract.expression import names
 from pipelink_rules.contract.format_operation import format_operation
 from pipelink_rules.contract.item_layout import item_layout
+from pipelink_rules.expression.expression import names
 from pipelink_rules.glue.wait_sites import site_numbers
 from pipelink_rules.model.contract import Operation, Port, Repeat
 from pipelink_rules.model.operation_script import RoleScript, Script, ScriptLoop, ScriptOp

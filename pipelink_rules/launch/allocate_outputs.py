@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pipelink_rules.launch.manifest_expression import names_in, value_of
+from pipelink_rules.expression.evaluate import names_in, value_of
 from pipelink_rules.model.linked_kernel import Manifest
 
 # allocator(shape, dtype, like) -> array; `like` is the first array of the call

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.evaluate import names_in, solve_for, value_of
+from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.launch.arrays import NotAnArray, View, view_of
 from pipelink_rules.launch.errors import finding
-from pipelink_rules.launch.manifest_expression import ConditionError, names_in, solve_for, value_of
 from pipelink_rules.model.linked_kernel import Manifest, TensorArgument
 
 _RANGES = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1)}
@@ -246,7 +247,7 @@ def _check_condition(text: str, asker: str, symbols: Mapping[str, int]) -> list[
         if value_of(text, symbols):
             return []
         values = ", ".join(f"{name} = {symbols[name]}" for name in sorted(names_in(text)))
-    except ConditionError as problem:
+    except ExpressionError as problem:
         values = str(problem)
     return [
         finding(

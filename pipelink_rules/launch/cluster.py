@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.errors import refuse
 from pipelink_rules.launch.loaded_kernel import Loaded
-from pipelink_rules.launch.manifest_expression import value_of
 from pipelink_rules.model.linked_kernel import Manifest
 
 

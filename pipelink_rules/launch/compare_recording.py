@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.launch.expected_operations import (
     Expected,
     Run,
@@ -13,7 +14,6 @@ from pipelink_rules.launch.expected_operations import (
     items_of,
     known_values,
 )
-from pipelink_rules.launch.manifest_expression import ConditionError
 from pipelink_rules.model.linked_kernel import Site
 from pipelink_rules.model.recording import Event, Recording, WarpRow
 
@@ -73,7 +73,7 @@ def compare(recording: Recording) -> tuple[RoleResult, ...]:
                 run = Run(varying, row.decoded() if varying else ())
                 if items not in wanted or varying:
                     wanted[items] = expected_of(role, items, known, sites, run)
-            except ConditionError as problem:
+            except ExpressionError as problem:
                 result.skipped = f"the contract's counts are not known here: {problem}"
                 break
             difference = _difference(role.name, row, wanted[items], sites)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pipelink_rules.launch.manifest_expression import ConditionError, names_in, value_of
+from pipelink_rules.expression.evaluate import names_in, value_of
+from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.model.linked_kernel import Site
 from pipelink_rules.model.operation_script import RoleScript, Script, ScriptLoop, ScriptOp
 from pipelink_rules.model.recording import Event
@@ -28,7 +29,7 @@ def known_values(script: Script, symbols: Mapping[str, int]) -> dict[str, int]:
     for name, text in script.fields:
         try:
             known[name] = value_of(text, symbols)
-        except ConditionError:
+        except ExpressionError:
             continue
     return known
 
@@ -56,7 +57,7 @@ def expected_of(
     sites: Mapping[int, Site],
     run: Run = NOTHING_SEEN,
 ) -> list[Expected]:
-    """The operations of every warp of a role; ConditionError where a count is not known.
+    """The operations of every warp of a role; ExpressionError where a count is not known.
 
     run: a loop over a field that varies goes round as long as the warp began it anew.
     """

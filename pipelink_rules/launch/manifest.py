@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from pipelink_rules.expression.evaluate import value_of
+from pipelink_rules.expression.parse import DivisionByZero, ExpressionError
 from pipelink_rules.launch.errors import refuse
-from pipelink_rules.launch.manifest_expression import ConditionError, value_of
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.source_span import Span
@@ -89,9 +90,10 @@ def _expression_faults(manifest: Manifest) -> Iterator[str]:
     for text, known in [*texts, (manifest.grid, launch)]:
         try:
             value = value_of(text, known)
-        except ConditionError as problem:
-            if "division by zero" not in str(problem):
-                yield str(problem)
+        except DivisionByZero:
+            continue
+        except ExpressionError as problem:
+            yield f"`{text[:60]}`: {problem}"
         else:
             if abs(value) >= _LARGEST_SIZE:
                 yield f"`{text[:60]}` is {str(value)[:30]}..."

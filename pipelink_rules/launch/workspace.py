@@ -13,8 +13,8 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.manifest_expression import value_of
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.linked_kernel import Manifest
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.linked_kernel import Audit, BarrierSite
 from pipelink_rules.model.placement import Placement

@@ -20,7 +20,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Expr:
-    """An expression of the contract language, kept as text; `contract.expression` evaluates it.
+    """An expression of the contract language, kept as text; `expression.expression` evaluates it.
 
     After binding, parameters are substituted, so `literal` is set for all that is known at
     compile time; what remains names symbols (launch time) or fields of the work item.

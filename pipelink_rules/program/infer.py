@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pipelink_rules.contract.bind import bind
-from pipelink_rules.contract.expression import names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.variant import Variant

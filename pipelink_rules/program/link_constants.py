@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.source_span import Expr
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelink_rules.contract.expression import names
+from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import DTYPES, Contract, Param
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.program.equalities import Equality, Term, is_dtype

@@ -18,6 +18,7 @@ ORDER = [
     "model",
     "diagnostics",
     "files",
+    "expression",
     "contract",
     "program",
     "check",
@@ -32,7 +33,13 @@ ORDER = [
     "cli",
     "scons",
 ]
-LAUNCH = {"model", "diagnostics", "files", "launch"}  # what runs where no linker is installed
+LAUNCH = {
+    "model",
+    "diagnostics",
+    "files",
+    "expression",
+    "launch",
+}  # what runs where no linker is installed
 LONGEST = 500  # lines of a Python file
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
 

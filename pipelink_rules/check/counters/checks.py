@@ -18,8 +18,8 @@ from pipelink_rules.check.counters.messages import not_judged, to_diagnostic
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.registry import Check
 from pipelink_rules.check.wording import labels
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, Operation, Port, Role, WorkField
 from pipelink_rules.model.source_span import Expr
 

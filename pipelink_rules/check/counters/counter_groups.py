@@ -24,8 +24,8 @@ from pipelink_rules.check.counters.model import (
     OpSequence,
 )
 from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.contract.expression import evaluate, names
 from pipelink_rules.contract.validate_numbers import MOST_TIMES
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Operation, Port, Repeat, Role, WorkField
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import COUNTER, SCRATCH

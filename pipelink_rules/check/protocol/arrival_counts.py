@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pipelink_rules.check.protocol.model import UNKNOWN
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.warp_sets import WarpSet
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Operation, Port
 
 

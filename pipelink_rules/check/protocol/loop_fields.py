@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.contract.expression import names
+from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.program import Program

@@ -16,9 +16,9 @@ from pipelink_rules.check.protocol.wording import (
     what_of,
 )
 from pipelink_rules.check.wording import count, labels
-from pipelink_rules.contract.expression import evaluate
 from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.expression.expression import evaluate
 
 
 def arrivals(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:

@@ -30,7 +30,7 @@ from pipelink_rules.check.protocol.model import (
 )
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations, in_cta
 from pipelink_rules.check.protocol.ring_cursors import RingEnds, Work
-from pipelink_rules.contract.expression import evaluate
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation, Port, Repeat, Role
 from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY
 

@@ -11,10 +11,10 @@ from sample_contract import SAMPLE
 
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.codegen_flags import normal_flags
-from pipelink_rules.contract.expression import names
 from pipelink_rules.contract.load import load_contract, parse_contract
 from pipelink_rules.contract.parse_params import refused
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.source_span import Expr, Span
 

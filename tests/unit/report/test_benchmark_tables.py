@@ -95,7 +95,7 @@ def test_the_baseline_says_what_its_source_says(cluster: int) -> None:
     manifest = baseline.manifest(cluster)
     assert f"__launch_bounds__({manifest.threads}, 1)" in source
     assert "pipelink" not in source.lower().replace("nothing here comes from pipelink", "")
-    from pipelink_rules.launch.manifest_expression import value_of
+    from pipelink_rules.expression.evaluate import value_of
 
     sizes = {"M": 4096, "N": 4096, "sms": 132}
     assert value_of(manifest.grid, sizes) == 132

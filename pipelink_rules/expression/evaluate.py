@@ -1,31 +1,74 @@
-"""What is the value of a checked syntax tree?  tree, names -> integer or dtype."""
+"""The value of an expression: text or checked syntax tree, names -> integer or dtype.
+
+The launcher evaluates the expressions of a manifest with `value_of`, `names_in` and `solve_for`.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 
-from pipelink_rules.contract.syntax import ARITHMETIC, COMPARISON, LARGEST, Refused
+from pipelink_rules.expression.parse import (
+    ARITHMETIC,
+    COMPARISON,
+    FUNCTIONS,
+    LARGEST,
+    DivisionByZero,
+    ExpressionError,
+    parse,
+)
 from pipelink_rules.model.contract import DTYPES
 
 Value = int | str  # a dtype is its name
 
 
-def _refuse(node: ast.AST, reason: str, hint: str = "") -> Refused:
+def value_of(text: str, symbols: Mapping[str, int]) -> int:
+    """The integer value of a text; a comparison is 0 or 1.  Raises ExpressionError."""
+    try:
+        return number(parse(text), symbols)
+    except KeyError as unknown:
+        raise ExpressionError(f"`{unknown.args[0]}` has no value") from None
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names that an expression reads, dtype names and functions left out."""
+    return frozenset(
+        node.id
+        for node in ast.walk(parse(text))
+        if isinstance(node, ast.Name) and node.id not in DTYPES and node.id not in FUNCTIONS
+    )
+
+
+def solve_for(text: str, name: str, wanted: int) -> int | None:
+    """The value of the only name of `text` that makes it `wanted`; None unless it is affine."""
+    at_zero = value_of(text, {name: 0})
+    slope = value_of(text, {name: 1}) - at_zero
+    if slope == 0 or (wanted - at_zero) % slope:
+        return None
+    found = (wanted - at_zero) // slope
+    return found if value_of(text, {name: found}) == wanted else None
+
+
+def _divisor_is_zero(node: ast.expr, divisor: ast.expr) -> ExpressionError:
     start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
-    return Refused(reason, start, end, hint)
+    return DivisionByZero(f"`{ast.unparse(divisor)}` is 0, and it divides by it", start, end)
+
+
+def _refuse(node: ast.AST, reason: str, hint: str = "") -> ExpressionError:
+    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
+    return ExpressionError(reason, start, end, hint)
 
 
 def number(node: ast.expr, env: Mapping[str, Value]) -> int:
     """Its integer; KeyError for a name without a value, Refused where there is no integer."""
-    value = value_of(node, env)
+    value = evaluate_tree(node, env)
     if isinstance(value, str):
         hint = f"`sizeof({ast.unparse(node)})` is its size in bytes"
         raise _refuse(node, f"`{ast.unparse(node)}` is a dtype, not a number", hint)
     return value
 
 
-def value_of(node: ast.expr, env: Mapping[str, Value]) -> Value:
+def evaluate_tree(node: ast.expr, env: Mapping[str, Value]) -> Value:
     """Its integer or dtype; KeyError and Refused as `number`."""
     if isinstance(node, ast.Constant):
         return int(node.value)  # type: ignore[arg-type]
@@ -45,7 +88,7 @@ def value_of(node: ast.expr, env: Mapping[str, Value]) -> Value:
         stop = isinstance(node.op, ast.Or)
         return int(stop if any(bool(number(v, env)) is stop for v in node.values) else not stop)
     if isinstance(node, ast.Compare):
-        values = [value_of(item, env) for item in (node.left, *node.comparators)]
+        values = [evaluate_tree(item, env) for item in (node.left, *node.comparators)]
         pairs = zip(node.ops, values, values[1:], strict=False)
         return int(all(_compare(node, op, left, right) for op, left, right in pairs))
     assert isinstance(node, ast.Call)
@@ -54,7 +97,7 @@ def value_of(node: ast.expr, env: Mapping[str, Value]) -> Value:
 
 def _apply(node: ast.BinOp, left: int, right: int) -> int:
     if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and right == 0:
-        raise _refuse(node, f"`{ast.unparse(node.right)}` is 0, and it divides by it")
+        raise _divisor_is_zero(node, node.right)
     value = ARITHMETIC[type(node.op)](left, right)
     if not -LARGEST < value < LARGEST:
         raise _refuse(node, f"`{ast.unparse(node)}` is beyond 63 bits")
@@ -73,13 +116,13 @@ def _call(node: ast.Call, env: Mapping[str, Value]) -> int:
     assert isinstance(node.func, ast.Name)
     name = node.func.id
     if name == "sizeof":
-        dtype = value_of(node.args[0], env)
+        dtype = evaluate_tree(node.args[0], env)
         if not isinstance(dtype, str) or dtype not in DTYPES:
             raise _refuse(node, f"`{ast.unparse(node.args[0])}` is not a dtype")
         return DTYPES[dtype][0]
     values = [number(item, env) for item in node.args]
     if name == "ceildiv":
         if values[1] == 0:
-            raise _refuse(node, f"`{ast.unparse(node.args[1])}` is 0, and it divides by it")
+            raise _divisor_is_zero(node, node.args[1])
         return -(-values[0] // values[1])
     return min(values) if name == "min" else max(values)

@@ -1,4 +1,4 @@
-"""Is a text an expression of the contract language?  text -> checked syntax tree.
+"""Parser of the expression language of contracts and manifests: text -> checked syntax tree.
 
 Python's parser makes the tree; then every part of it must be on the list below.
 """
@@ -49,7 +49,7 @@ _HINTS = {
 }
 
 
-class Refused(Exception):
+class ExpressionError(Exception):
     """A reason and the columns of the text it is about."""
 
     def __init__(self, reason: str, start: int = 0, end: int | None = None, hint: str = ""):
@@ -57,22 +57,28 @@ class Refused(Exception):
         self.reason, self.start, self.end, self.hint = reason, start, end, hint
 
 
+class DivisionByZero(ExpressionError):
+    """The expression is well formed, but a divisor is 0 for these values."""
+
+
 @lru_cache(maxsize=4096)
 def parse(text: str) -> ast.expr:
     """The tree of a text; raises Refused."""
     if len(text) > LONGEST:
-        raise Refused(f"it has {len(text)} characters, more than {LONGEST}")
+        raise ExpressionError(f"it has {len(text)} characters, more than {LONGEST}")
     if not text.strip():
-        raise Refused("it is empty")
+        raise ExpressionError("it is empty")
     matched = _CHARACTERS.match(text)
     end = matched.end() if matched else 0
     for sign, hint in _HINTS.items():
         if (at := text.find(sign)) >= 0:
-            raise Refused(f"`{sign}` is not part of the language", at, at + len(sign), hint)
+            raise ExpressionError(f"`{sign}` is not part of the language", at, at + len(sign), hint)
     if end < len(text):
-        raise Refused(f"`{text[end]}` is not part of the language", end, end + 1)
+        raise ExpressionError(f"`{text[end]}` is not part of the language", end, end + 1)
     if bad := _BAD_NUMBER.search(text):
-        raise Refused(f"`{bad.group()}` is neither a number nor a name", bad.start(), bad.end())
+        raise ExpressionError(
+            f"`{bad.group()}` is neither a number nor a name", bad.start(), bad.end()
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,9 +87,9 @@ def parse(text: str) -> ast.expr:
         at = max((problem.offset or 1) - 1, 0)
         reason = _plain(problem.msg)
         hint = IN_FLOW if reason == UNCLOSED else ""
-        raise Refused(reason, at, at + 1, hint) from None
+        raise ExpressionError(reason, at, at + 1, hint) from None
     except (ValueError, RecursionError, MemoryError):
-        raise Refused("it is nested too deeply") from None
+        raise ExpressionError("it is nested too deeply") from None
     _check(tree, 0, [0])
     return tree
 
@@ -100,23 +106,25 @@ def _plain(message: str) -> str:
 def _check(node: ast.AST, depth: int, count: list[int]) -> None:
     count[0] += 1
     if depth > DEEPEST or count[0] > MOST_NODES:
-        raise Refused("it is nested too deeply" if depth > DEEPEST else "it has too many parts")
+        raise ExpressionError(
+            "it is nested too deeply" if depth > DEEPEST else "it has too many parts"
+        )
     place = (getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None))
     children: list[ast.expr] = []
     if isinstance(node, ast.Constant):
         if type(node.value) is not int or node.value >= LARGEST:
             reason = "this number is too large" if type(node.value) is int else "integers only"
-            raise Refused(reason, *place)
+            raise ExpressionError(reason, *place)
     elif isinstance(node, ast.Name):
         if node.id in FUNCTIONS:
-            raise Refused(f"`{node.id}` is a function: `{node.id}(...)`", *place)
+            raise ExpressionError(f"`{node.id}` is a function: `{node.id}(...)`", *place)
     elif isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Div):
-            raise Refused(
+            raise ExpressionError(
                 "`/` is not part of the language", *place, "write `//` or `ceildiv(a, b)`"
             )
         if type(node.op) not in ARITHMETIC:
-            raise Refused("this operator is not part of the language", *place)
+            raise ExpressionError("this operator is not part of the language", *place)
         children = [node.left, node.right]
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
         children = [node.operand]
@@ -124,12 +132,12 @@ def _check(node: ast.AST, depth: int, count: list[int]) -> None:
         children = node.values
     elif isinstance(node, ast.Compare):
         if any(type(op) not in COMPARISON for op in node.ops):
-            raise Refused("this comparison is not part of the language", *place)
+            raise ExpressionError("this comparison is not part of the language", *place)
         children = [node.left, *node.comparators]
     elif isinstance(node, ast.Call):
         children = _check_call(node, place)
     else:
-        raise Refused("this is not part of the language", *place)
+        raise ExpressionError("this is not part of the language", *place)
     for child in children:
         _check(child, depth + 1, count)
 
@@ -137,12 +145,14 @@ def _check(node: ast.AST, depth: int, count: list[int]) -> None:
 def _check_call(node: ast.Call, place: tuple[int, int | None]) -> list[ast.expr]:
     name = node.func.id if isinstance(node.func, ast.Name) else "this"
     if name not in FUNCTIONS:
-        raise Refused(
+        raise ExpressionError(
             f"there is no function `{name}`", *place, "functions: " + ", ".join(FUNCTIONS)
         )
     least, most = FUNCTIONS[name]
     if node.keywords or not least <= len(node.args) <= most:
-        raise Refused(f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place)
+        raise ExpressionError(
+            f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place
+        )
     if name == "sizeof" and not isinstance(node.args[0], ast.Name):
-        raise Refused("`sizeof` takes a dtype", *place)
+        raise ExpressionError("`sizeof` takes a dtype", *place)
     return node.args

@@ -14,13 +14,9 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipelink_rules.contract.arithmetic import Value, number, value_of
-from pipelink_rules.contract.syntax import (
-    FUNCTIONS,
-    Refused,
-    parse,
-)
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.expression.evaluate import Value, evaluate_tree, names_in, number
+from pipelink_rules.expression.parse import FUNCTIONS, ExpressionError, parse
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.source_span import Expr, Span
 
@@ -32,11 +28,8 @@ def check_syntax(expr: Expr | str) -> None:
 
 def names(expr: Expr | str) -> frozenset[str]:
     """The names it mentions, dtype names and functions left out."""
-    return frozenset(
-        node.id
-        for node in ast.walk(_tree(expr))
-        if isinstance(node, ast.Name) and node.id not in DTYPES and node.id not in FUNCTIONS
-    )
+    check_syntax(expr)
+    return names_in(_text(expr))
 
 
 def name_span(expr: Expr, name: str) -> Span | None:
@@ -62,7 +55,7 @@ def evaluate(expr: Expr | str, env: Mapping[str, Value]) -> int:
             found=name,
             subject=f"{_text(expr)}: {name}",
         ) from None
-    except Refused as refused:
+    except ExpressionError as refused:
         raise _no_value(expr, refused, env) from None
 
 
@@ -75,7 +68,7 @@ def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
         return expr
     try:
         folded = _fold(_tree(expr), env)
-    except Refused as refused:
+    except ExpressionError as refused:
         raise _no_value(expr, refused, env) from None
     return replace(expr, text=str(folded) if isinstance(folded, (int, str)) else _unparse(folded))
 
@@ -121,7 +114,7 @@ def _points(wanted: list[str], minimums: Mapping[str, int]) -> list[dict[str, in
 def _try(expr: Expr | str, env: Mapping[str, Value]) -> int | None:
     try:
         return number(_tree(expr), env)
-    except (Refused, KeyError):
+    except (ExpressionError, KeyError):
         return None
 
 
@@ -145,7 +138,7 @@ def _span(expr: Expr | str, start: int, end: int | None) -> Span | None:
 def _tree(expr: Expr | str) -> ast.expr:
     try:
         return parse(_text(expr))
-    except Refused as refused:
+    except ExpressionError as refused:
         raise error(
             "PL0030",
             f"`{_shown(expr)}` is not an expression: {refused.reason}",
@@ -164,7 +157,9 @@ def _shown(expr: Expr | str) -> str:
 # -- tree -> value --------------------------------------------------------------------------------
 
 
-def _no_value(expr: Expr | str, refused: Refused, env: Mapping[str, Value]) -> PipelinkError:
+def _no_value(
+    expr: Expr | str, refused: ExpressionError, env: Mapping[str, Value]
+) -> PipelinkError:
     known = ", ".join(f"{name}={env[name]}" for name in sorted(names(expr)) if name in env)
     return error(
         "PL0032",
@@ -186,7 +181,7 @@ def _fold(node: ast.expr, env: Mapping[str, Value]) -> ast.expr | int | str:
         for item in ast.walk(node)
         if isinstance(item, ast.Name)
     ):
-        return value_of(node, env)
+        return evaluate_tree(node, env)
     if isinstance(node, ast.BinOp):
         left, right = _fold(node.left, env), _fold(node.right, env)
         return _neutral(node.op, left, right) or ast.BinOp(_node(left), node.op, _node(right))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.contract.expression import (
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.expression.expression import (
     check_syntax,
     equal,
     evaluate,
@@ -17,7 +18,6 @@ from pipelink_rules.contract.expression import (
     names,
     substitute,
 )
-from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.source_span import Expr, Span
 
 NAMES = ("a", "b", "TM")
