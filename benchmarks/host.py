@@ -75,9 +75,9 @@ def programs(arguments: argparse.Namespace) -> list[Any]:
 
 def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """The slowest check of all programs, and the median one; the same for its protocol part."""
-    from pipelink_rules.check import protocol_checks
     from pipelink_rules.check.check import check
     from pipelink_rules.check.program_index import ProgramIndex
+    from pipelink_rules.check.protocol.checks import check_protocol
     from pipelink_rules.model.target import TARGETS
 
     found = programs(arguments)
@@ -87,9 +87,7 @@ def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     }
     protocol = {
         item.name: _median(
-            lambda item=item: list(
-                protocol_checks.check_protocol(ProgramIndex(item, TARGETS[item.target]))
-            ),
+            lambda item=item: list(check_protocol(ProgramIndex(item, TARGETS[item.target]))),
             arguments.times,
         )
         for item in found

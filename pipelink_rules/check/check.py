@@ -10,52 +10,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelink_rules.check import (
-    convergence,
-    copy_coverage,
-    declared_accesses,
+    copies,
     layout,
     multicast_receivers,
     numerics,
-    protocol_checks,
-    tensor_maps,
+    role_operations,
     tensor_memory,
     types,
     work_fields,
 )
 from pipelink_rules.check.counters import checks as counters
-from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.protocol import checks as protocol
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import Target
 
-RULES: tuple[Check, ...] = (
-    *types.RULES,
-    *layout.RULES,
-    *tensor_maps.RULES,
-    *copy_coverage.RULES,
-    *work_fields.RULES,
-    *multicast_receivers.RULES,
-    *convergence.RULES,
-    *tensor_memory.RULES,
-    *declared_accesses.RULES,
-    *numerics.RULES,
-    *protocol_checks.RULES,
-    *counters.RULES,
+CHECKS: tuple[Check, ...] = (
+    *types.CHECKS,
+    *layout.CHECKS,
+    *copies.CHECKS,
+    *work_fields.CHECKS,
+    *multicast_receivers.CHECKS,
+    *role_operations.CHECKS,
+    *tensor_memory.CHECKS,
+    *numerics.CHECKS,
+    *protocol.CHECKS,
+    *counters.CHECKS,
 )
 
 
 def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:
     """All findings of a program, one per code and subject, sorted by code and place."""
     resolved = ProgramIndex(program, target)
-    return _once(finding for rule in RULES for finding in rule.find(resolved))
+    return _once(finding for item in CHECKS for finding in item.find(resolved))
 
 
 def check_stages(
     program: Program, target: Target, stages: Mapping[str, int]
 ) -> tuple[Diagnostic, ...]:
     """Findings of the protocol for the stage counts of a placement (channel -> stages)."""
-    return _once(protocol_checks.check_protocol(ProgramIndex(program, target), stages))
+    return _once(protocol.check_protocol(ProgramIndex(program, target), stages))
 
 
 def _once(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -71,6 +66,6 @@ def _place(finding: Diagnostic) -> tuple[str, str, int, str]:
 
 
 def codes() -> Iterator[str]:
-    """Every code that a rule may find."""
-    for rule in RULES:
-        yield from rule.codes
+    """Every code that a check may find."""
+    for item in CHECKS:
+        yield from item.codes

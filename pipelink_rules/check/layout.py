@@ -12,8 +12,7 @@ import math
 from collections.abc import Iterator
 from itertools import product
 
-from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.types import same_shape, shape_of
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -238,7 +237,7 @@ def check_buffer_alignment(resolved: ProgramIndex) -> Iterator[Diagnostic]:
                 )
 
 
-RULES = (
+CHECKS = (
     Check(("PL0601",), check_layouts),
     Check(("PL0604",), check_stage_alignment),
     Check(("PL0604",), check_buffer_alignment),

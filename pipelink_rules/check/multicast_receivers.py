@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.expression.expression import names
@@ -74,4 +73,4 @@ def _repeats(role: Role) -> Iterator[Repeat]:
         todo += [op for op in repeat.body if isinstance(op, Repeat)]
 
 
-RULES = (Check(("PL0804",), check_multicast_receivers),)
+CHECKS = (Check(("PL0804",), check_multicast_receivers),)

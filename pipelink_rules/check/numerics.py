@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.wording import labels
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -69,4 +68,4 @@ def check_flags(resolved: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-RULES = (Check(("PL1102",), check_numerical_contracts), Check(("PL1208",), check_flags))
+CHECKS = (Check(("PL1102",), check_numerical_contracts), Check(("PL1208",), check_flags))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Contract, Port, Role
 from pipelink_rules.model.program import Channel, Connection, Program, ProgramRole
 from pipelink_rules.model.target import Target
@@ -56,3 +59,11 @@ class ProgramIndex:
 def qualified_name(end: End) -> str:
     """`load.ab`."""
     return ".".join(end)
+
+
+@dataclass(frozen=True)
+class Check:
+    """`find` yields diagnostics of `codes` and no others."""
+
+    codes: tuple[str, ...]
+    find: Callable[[ProgramIndex], Iterable[Diagnostic]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.wording import count, labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Operation, Role
@@ -136,7 +135,7 @@ def check_commit_scope(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-RULES = (
+CHECKS = (
     Check(("PL0811",), check_commit_scope),
     Check(("PL0810",), check_tensor_memory_available),
     Check(("PL0702",), check_lane_coverage),

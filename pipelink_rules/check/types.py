@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex, qualified_name
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.wording import count, labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.suggest import similar_name_help
@@ -273,7 +272,7 @@ def check_proxies(resolved: ProgramIndex) -> Iterator[Diagnostic]:
                 break
 
 
-RULES = (
+CHECKS = (
     Check(("PL0602", "PL0609", "PL0610"), check_tiles),
     Check(("PL0608", "PL0611"), check_fragments),
     Check(("PL1002",), check_rates),

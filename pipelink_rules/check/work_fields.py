@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex, qualified_name
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.expression.expression import evaluate, names
@@ -154,4 +153,4 @@ def check_tensor_order(resolved: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-RULES = (Check(("PL1001",), check_field_ranges), Check(("PL0507",), check_tensor_order))
+CHECKS = (Check(("PL1001",), check_field_ranges), Check(("PL0507",), check_tensor_order))

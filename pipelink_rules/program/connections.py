@@ -1,8 +1,4 @@
-"""Do the entries of a declaration fit the ports of its components?  Spec, contracts -> links.
-
-Directions, spaces, and that every port is served exactly once.  Shapes, dtypes, layouts and
-protocols are compared later, by `check`.
-"""
+"""What joins the ports of a space: `connect`, or a keyword of the launcher?"""
 
 from __future__ import annotations
 
@@ -14,9 +10,31 @@ from pipelink_rules.model.contract import Contract, Port
 from pipelink_rules.model.program import ConnectionSpec, MegakernelSpec
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.program.findings import Findings
-from pipelink_rules.program.port_spaces import FOREVER, JOINED, SECTION_OF, SPACES, space_of
 
+JOINED = ("ring", "tensor_memory", "registers", "counter", "scratch")  # what `connect` joins
+SPACES = {
+    "ring": "a shared-memory ring",
+    "tensor_memory": "a ring in tensor memory",
+    "registers": "a register fragment",
+    "global": "a tensor of the caller",
+    "scalar": "a number of the caller",
+    "counter": "an array of counters",
+    "scratch": "scratch memory",
+}
+SECTION_OF = {"global": "tensors", "scalar": "scalars"}
+FOREVER = {
+    ("ring", True): "its role would wait forever for the first item",
+    ("ring", False): "its role would wait forever once every stage is full",
+    ("tensor_memory", True): "its role would wait forever for the first item",
+    ("tensor_memory", False): "its role would wait forever once every stage is full",
+    ("counter", True): "its role would wait forever for the first signal",
+}
 End = tuple[str, str]  # (instance, port)
+
+
+def space_of(port: Port) -> str:
+    """The space of a port, scratch memory told apart from tensors."""
+    return "scratch" if port.scratch else port.space
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.program.connections import check_connections, parse_endpoint
-from pipelink_rules.program.equalities import equalities
 from pipelink_rules.program.findings import Findings
 from pipelink_rules.program.spec import check_instances
-from pipelink_rules.program.unify import Conflict, Key, ParameterSolver
+from pipelink_rules.program.unify import Conflict, Key, ParameterSolver, equalities
 from pipelink_rules.program.work_tiles import check_work, find_scheduler
 
 

@@ -12,14 +12,13 @@ from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.program import Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
-from pipelink_rules.program.channels import channels_of
+from pipelink_rules.program.channels import channels_of, choose_transfers
 from pipelink_rules.program.connections import check_connections, parse_endpoint
 from pipelink_rules.program.findings import Findings
 from pipelink_rules.program.multicast import MulticastAnalysis
 from pipelink_rules.program.roles import program_roles
 from pipelink_rules.program.spec import check_instances
 from pipelink_rules.program.symbols import check_symbols
-from pipelink_rules.program.transfers import choose_transfers
 from pipelink_rules.program.work_tiles import check_cluster, check_tiles, check_work, find_scheduler
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import random
 
+from pipelink_rules.check.counters.analyze import ALL, READ, SIGNAL, UNTIL, WRITE, Group, GroupOp
 from pipelink_rules.check.counters.counter_groups import (
     Undecidable,
     counter_group,
     tile_numberings,
     users,
 )
-from pipelink_rules.check.counters.model import ALL, READ, SIGNAL, UNTIL, WRITE, Group, GroupOp
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS

@@ -15,8 +15,7 @@ from pipelink_rules.check.counters.counter_groups import (
     users,
 )
 from pipelink_rules.check.counters.messages import not_judged, to_diagnostic
-from pipelink_rules.check.program_index import ProgramIndex, qualified_name
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.expression.expression import evaluate, names
@@ -261,7 +260,7 @@ def _of_group(
         yield to_diagnostic(resolved, numbered, found)
 
 
-RULES = (
+CHECKS = (
     Check(("PL0507",), scopes),
     Check(("PL0201",), arrivals),
     Check(("PL1003",), resident),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from pipelink_rules.check.protocol.loop_fields import count_names
+from pipelink_rules.check.protocol.protocol_index import count_names
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import Program

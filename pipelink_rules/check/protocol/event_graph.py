@@ -18,8 +18,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from typing import NamedTuple
 
-from pipelink_rules.check.protocol import tensor_memory_fences
-from pipelink_rules.check.protocol.async_groups import completions
+from pipelink_rules.check.protocol.async_groups import completions, fences_after
 from pipelink_rules.check.protocol.model import (
     ACCUMULATE,
     ARRIVE,
@@ -237,7 +236,7 @@ class Graph:
                 ends = () if end is None else ((index, end),)
             exports = ends
             if kind in IN_TENSOR_MEMORY and kind != ACCUMULATE:
-                exports = tensor_memory_fences.fences_after(actions, index, ends, self.finite)
+                exports = fences_after(actions, index, ends, self.finite)
             self.accesses[action.target, item].append(
                 Access(
                     base + position,

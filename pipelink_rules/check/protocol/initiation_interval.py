@@ -1,23 +1,18 @@
-"""How often can a pipeline begin a new period, and what keeps it from doing so more often?
+"""How long do the operations of a protocol take on a target?  Estimates, in cycles of an SM.
 
-The periodic graph of the protocol, with cycles of an SM on its edges, has a steady state: its
-interval is the largest ratio of time to distance over all cycles (a marked graph; Reiter 1968).
-Two more kinds of edges make it a timed one: asynchronous operations end at the wait that proves
-it, and the copies and wgmma groups of a process share an engine that does one after the other.
-
-What components compute between their operations is in no contract, so the interval is a bound
-from below: the transfers and the tensor cores allow it.
+They are what a kernel of one CTA per SM meets when its data come from the L2 cache, rounded: meant
+for comparing stage counts and for saying what bounds a pipeline, not for predicting seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.cases import looping, ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.event_graph import Graph
-from pipelink_rules.check.protocol.latency import Latency, latency_of
 from pipelink_rules.check.protocol.model import (
     ACCUMULATE,
     ARRIVE,
@@ -40,6 +35,36 @@ from pipelink_rules.contract.item_layout import tensor_columns
 from pipelink_rules.model.program import TENSOR_MEMORY
 
 Edge = tuple[int, int, int, int]  # earlier node, later node, distance, cycles
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Cycles, and rates per cycle, of one SM."""
+
+    wait: int = 30  # a try_wait that succeeds
+    arrive: int = 20
+    issue: int = 20  # of a copy, a store or a wgmma group
+    copy: int = 700  # from the issue of a bulk or tensor copy to its arrival, besides its bytes
+    store: int = 500  # from the issue of a bulk store until its source has been read
+    barrier: int = 30  # named barrier
+    access: int = 30  # a generic access, whatever is computed with it
+    tensor: int = 100  # until tcgen05.mma or .ld begins to deliver, besides what it moves
+    column: int = 1  # tcgen05.ld or .st of one column of all 128 lanes
+    bytes: int = 64  # between L2 and one SM, per cycle
+    products: int = 2048  # 16-bit products of the tensor cores of one SM, per cycle
+
+
+# Nothing of tensor memory was measured here: 128 lanes of 4 bytes a cycle, and a round latency.
+# Products: peak of the data sheets / SMs / clock / 2 (Hopper: 989 TFLOPS, 132 SMs, 1.83 GHz).
+LATENCIES: dict[str, Latency] = {
+    "sm_90a": Latency(),
+    "sm_100a": Latency(products=4096),
+}
+
+
+def latency_of(target: str) -> Latency:
+    """The estimates of a target; those of Hopper where there are no others."""
+    return LATENCIES.get(target, LATENCIES["sm_90a"])
 
 
 class Interval(NamedTuple):

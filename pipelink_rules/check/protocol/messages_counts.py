@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
-from pipelink_rules.check.protocol.find_problems import Found
-from pipelink_rules.check.protocol.messages_tensor import missing_arrival
+from pipelink_rules.check.protocol.analyze import Found
+from pipelink_rules.check.protocol.messages_async import missing_arrival
 from pipelink_rules.check.protocol.model import ARRIVALS, ARRIVE, COPY
 from pipelink_rules.check.protocol.process_builder import WARP
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.protocol.analyze import Found, is_live
 from pipelink_rules.check.protocol.event_graph import Graph
-from pipelink_rules.check.protocol.find_problems import Found, is_live
 from pipelink_rules.check.protocol.model import MEET, WAIT, Action
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.wording import notes_of

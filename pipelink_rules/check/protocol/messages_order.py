@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.protocol.find_problems import Found
+from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.model import ARRIVE, READS, Action
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.wording import end_of, file_of, notes_of, subject_of, what_of

@@ -1,42 +1,264 @@
-"""What does one part of a program do in a period of given work items?  -> Process.
+"""What does one warp set of a program do in a period of given work items?  -> Process.
 
 The operations of a role are run symbolically: a cursor per end of a ring, the stage of every
 buffer.  Cursors run on from work item to work item, as in the kernel, and so do the stages of a
 buffer.  An entry keeps nothing between its calls but the cursors of its rings, though: a role
 without a ring cannot know which stage came last, so it begins every call with the first one.
+
+The runtime elects one lane of every warp.  Behind a raw port one lane may act for all: what the
+contract says of an item is what all threads of the role do together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from pipelink_rules.check.protocol.model import (
+    ACCUMULATE,
     AFTER,
     ARRIVE,
     AWAIT,
     BEFORE,
+    COPY,
     FENCE,
     MEET,
+    MMA,
     READ,
     SIGNAL,
     SOME,
     STORE,
+    TENSOR_COMMIT,
+    TENSOR_LOAD,
+    TENSOR_MMA,
+    TENSOR_STORE,
     TOUCH,
+    UNKNOWN,
     WAIT,
     WRITE,
     Action,
     Origin,
     Process,
 )
-from pipelink_rules.check.protocol.protocol_index import TooManyOperations, in_cta
-from pipelink_rules.check.protocol.ring_cursors import RingEnds, Work
+from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.protocol_index import (
+    WARPGROUP,
+    ProtocolIndex,
+    TooManyOperations,
+    WarpSet,
+    in_cta,
+    ring_names,
+)
 from pipelink_rules.expression.expression import evaluate
-from pipelink_rules.model.contract import Operation, Port, Repeat, Role
-from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY
+from pipelink_rules.model.contract import DTYPES, Operation, Port, Repeat, Role
+from pipelink_rules.model.program import HANDOVER, RING, TENSOR_MEMORY, Channel
 
+Work = Mapping[str, int]  # the fields of one work item
+RingEnd = tuple[str, tuple[str, str]]  # memory, (instance, port)
+KINDS = {  # what an access of a channel is
+    RING: {"write": WRITE, "read": READ, "mma": MMA, "store": STORE},
+    TENSOR_MEMORY: {"write": TENSOR_STORE, "read": TENSOR_LOAD},
+}
 MOST_ACTIONS = 20_000  # of one process and period
 WARP = 32  # threads
 FENCES = {"async": FENCE, "tensor before": BEFORE, "tensor after": AFTER}
+
+
+class Cursor:
+    """One end of a ring: the next item, and the items of the current call of the entry."""
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.start = 0  # first item of this call
+
+    @property
+    def current(self) -> int | None:
+        """The item last acquired or waited for in this call."""
+        return self.next - 1 if self.next > self.start else None
+
+
+def arrivals(blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str) -> int:
+    """Arrivals of a part by one operation on a ring; the first part's where they cannot be shared.
+
+    What the other parts did before is ordered then by what they have in common, or it is a race.
+    """
+    port = blueprint.contracts[instance].port(name)
+    if not port.raw:
+        return part.warps
+    total = evaluate(port.arrivals, {})
+    mine, rest = divmod(total * part.warps, part.role.warps)
+    if rest == 0:
+        return mine
+    return total if _is_first(part) else 0
+
+
+def announced(
+    blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str, work: Mapping[str, int]
+) -> int:
+    """Bytes that the warps of a part announce per item of a ring port."""
+    port = blueprint.contracts[instance].port(name)
+    if port.tx_bytes is None:
+        return 0
+    literal = port.tx_bytes.literal
+    size = literal if literal is not None else evaluate(port.tx_bytes, work)
+    return size * _times(part, port)
+
+
+def copied(blueprint: ProtocolIndex, part: WarpSet, instance: str, op: Operation) -> int:
+    """Bytes of one tensor copy; a bulk copy brings what was announced."""
+    contract = blueprint.contracts[instance]
+    source, ring = contract.port(op.source), contract.port(op.target)
+    if ring.tx_bytes is None:
+        return 0
+    if source.tile is None:
+        return UNKNOWN
+    box = math.prod(evaluate(extent, {}) for extent in source.tile.box)
+    return box * DTYPES[source.members[0].dtype][0] * _times(part, ring)
+
+
+def _times(part: WarpSet, port: Port) -> int:
+    """How often a part announces or copies an item."""
+    return int(_is_first(part)) if port.raw else part.warps
+
+
+def acts(blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str) -> bool:
+    """Whether a part copies: behind a raw port one of several acts for all."""
+    return not blueprint.contracts[instance].port(name).raw or _is_first(part)
+
+
+def _is_first(part: WarpSet) -> bool:
+    return (part.group, part.twin) == (0, 0)
+
+
+class RingEnds:
+    """The state of a run, and its operations on rings."""
+
+    def __init__(
+        self,
+        blueprint: ProtocolIndex,
+        part: WarpSet,
+        stages: Mapping[str, int],
+        cta: int | None = None,
+        own_last: bool = False,
+    ):
+        self.blueprint, self.part, self.stages = blueprint, part, stages
+        self.rank = cta  # place in a cluster; None: the CTA shares nothing with others
+        self.cta = cta or 0
+        self.own_last = own_last  # of the CTAs that are released to
+        self.actions: list[Action] = []
+        self.cursors: dict[RingEnd, Cursor] = {}
+        self.written: dict[str, int] = {}  # memory of a buffer -> items
+        self.turn: dict[str, int] = {}
+        self.turns: dict[str, int] = {}  # named barrier -> generations per period
+        self.threads: dict[str, int] = {}
+        self.moves: dict[RingEnd, int] = {}  # items per period
+        self.first: dict[RingEnd | str, Origin] = {}  # first use of a ring end or named barrier
+        self.problems: list[Problem] = []
+        self.pieces: dict[str, int] = {}  # the same -> stages
+        self.at: dict[str, int] = {}  # piece of a buffer -> writes in this call
+        self.call = 0
+        self.work: Work = {}
+
+    def _ring(self, instance: str, port: str) -> tuple[str, str, str]:
+        channel = self.blueprint.channels[instance, port]
+        share = 0
+        if channel.kind == HANDOVER and channel.shares > 1:
+            share = self.call * (self.part.role.warps // WARPGROUP) + self.part.group
+        return ring_names(channel, share, self.cta)
+
+    def _step(self, memory: str, instance: str, origin: Origin) -> int:
+        """Moves a cursor on; returns the item it now stands on."""
+        end = (memory, (instance, origin.name))
+        cursor = self.cursors.get(end)
+        if cursor is None:
+            cursor = self.cursors[end] = Cursor()
+            self.first[end] = origin
+        cursor.next += 1
+        return cursor.next - 1
+
+    def _add(
+        self, kind: str, target: str = "", item: int = 0, amount: int = 1, *, origin: Origin
+    ) -> None:
+        self.actions.append(Action(kind, target, item, amount, origin=origin))
+
+    def _ring_op(self, instance: str, op: Operation, origin: Origin) -> None:
+        memory, full, empty = self._ring(instance, op.target)
+        channel = self.blueprint.channels[instance, op.target]
+        verb = op.verb
+        if verb == "acquire":
+            item = self._step(memory, instance, origin)
+            self._add(WAIT, empty, item - self.stages[channel.name], origin=origin)
+            return
+        if verb == "wait":
+            self._add(WAIT, full, self._step(memory, instance, origin), origin=origin)
+            return
+        cursor = self.cursors.get((memory, (instance, op.target)))
+        item_now = cursor.current if cursor else None
+        count = arrivals(self.blueprint, self.part, instance, op.target)
+        if verb == "release":
+            if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
+                for cta in self._reached(channel):
+                    place = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
+                    if count:
+                        self._add(ARRIVE, place, item_now - op.lag, count, origin=origin)
+        elif item_now is None:
+            action = Action(verb, memory, origin=origin)
+            self.problems.append(Problem("not held", memory, action))
+        elif verb == "commit" and op.source:
+            for cta in self._reached(channel):
+                _, filled, emptied = ring_names(channel, 0, cta)
+                barrier = filled if channel.producer == (instance, op.target) else emptied
+                self._add(TENSOR_COMMIT, barrier, item_now, self.part.warps, origin=origin)
+        elif verb in ("commit", "expect"):
+            size = 0
+            if verb == "expect":
+                size = announced(self.blueprint, self.part, instance, op.target, self.work)
+            if count:
+                self.actions.append(Action(ARRIVE, full, item_now, count, size, "", origin))
+        elif verb == "copy":
+            self._copy(instance, op, item_now, origin)
+        else:
+            kind = TENSOR_MMA if op.source and verb == "mma" else KINDS[channel.kind][verb]
+            self._add(kind, memory, item_now, origin=origin)
+            if kind == TENSOR_MMA:
+                self._accumulate(instance, op)
+
+    def _accumulate(self, instance: str, op: Operation) -> None:
+        """The other half of a tcgen05.mma: what it does to tensor memory."""
+        memory, _, _ = self._ring(instance, op.source)
+        cursor = self.cursors.get((memory, (instance, op.source)))
+        origin = self.blueprint.accumulates(instance, op)
+        if cursor is None or cursor.current is None:
+            self.problems.append(Problem("not held", memory, Action("mma", memory, origin=origin)))
+        else:
+            self._add(ACCUMULATE, memory, cursor.current, origin=origin)
+
+    def _copy(self, instance: str, op: Operation, item: int, origin: Origin) -> None:
+        """One copy, or the part of it that this CTA brings to every CTA of its group."""
+        if not acts(self.blueprint, self.part, instance, op.target):
+            return
+        channel = self.blueprint.channels[instance, op.target]
+        size = copied(self.blueprint, self.part, instance, op)
+        group: tuple[int, ...] = (self.cta,)
+        shared = {member.member: member for member in channel.multicast}.get(op.member)
+        if shared is not None and self.rank is not None:
+            group = shared.onwards(self.rank)
+            size //= len(group)
+        for cta in group:
+            memory, full, _ = ring_names(channel, 0, cta)
+            self.actions.append(Action(COPY, memory, item, 1, size, full, origin))
+
+    def _reached(self, channel: Channel) -> tuple[int, ...]:
+        """The CTAs that are released to, in an order that looks alike from all of them.
+
+        The lanes of a warp arrive at the same time, in no order: it is judged with the own CTA
+        first and with it last.
+        """
+        if self.rank is None:
+            return (self.cta,)
+        peers = [cta for shared in channel.multicast for cta in shared.onwards(self.rank)]
+        found = tuple(dict.fromkeys((self.rank, *peers)))
+        return found[::-1] if self.own_last else found
 
 
 class ProcessBuilder(RingEnds):

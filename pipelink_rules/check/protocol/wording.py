@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
-from pipelink_rules.check.protocol.find_problems import Found
+from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.model import Action
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.wording import count

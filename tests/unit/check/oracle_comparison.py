@@ -13,7 +13,7 @@ from unit.check.compositions_mixed import begun, edited, fenced_chain, mixed
 from unit.check.interleavings import LIMIT, OK, PROXY, explore
 from unit.check.tensor_compositions import stored, tensor
 
-from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.model import Composition, unroll
 
 MAKERS: tuple[Callable[[random.Random], Composition], ...] = (

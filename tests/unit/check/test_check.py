@@ -14,16 +14,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from programs import findings, found, program
 from shipped_declarations import pairs, placement_of, program_of
 
-from pipelink_rules.check.check import RULES, check, check_stages, codes
+from pipelink_rules.check.check import CHECKS, check, check_stages, codes
 from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.cases import Range, ranges, sequences, stage_choices
+from pipelink_rules.check.protocol.checks import to_diagnostic
 from pipelink_rules.check.protocol.compose import compose
-from pipelink_rules.check.protocol.find_problems import Found
-from pipelink_rules.check.protocol.messages import to_diagnostic
 from pipelink_rules.check.protocol.model import Action, Origin
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
-from pipelink_rules.check.protocol.warp_sets import parts_of
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, parts_of
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.model.target import TARGETS
 
@@ -53,7 +52,7 @@ def test_check_is_quick() -> None:
 
 def test_codes_are_in_the_catalogue_and_judged_here() -> None:
     assert set(codes()) <= set(catalogue())
-    assert all(rule.codes for rule in RULES)
+    assert all(item.codes for item in CHECKS)
 
 
 def test_one_finding_per_code_and_connection() -> None:

@@ -11,7 +11,7 @@ from shipped_declarations import contracts, megakernels
 from unit.check.interleavings import OK, RACE, explore
 
 from pipelink_rules.check.check import check
-from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
 from pipelink_rules.check.protocol.process_builder import ProcessBuilder

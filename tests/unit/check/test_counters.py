@@ -7,8 +7,7 @@ import random
 import pytest
 from counter_interleavings import explore
 
-from pipelink_rules.check.counters.analyze import analyze
-from pipelink_rules.check.counters.model import (
+from pipelink_rules.check.counters.analyze import (
     ALL,
     READ,
     SIGNAL,
@@ -17,6 +16,7 @@ from pipelink_rules.check.counters.model import (
     Group,
     GroupOp,
     OpSequence,
+    analyze,
     reachable_state,
 )
 from pipelink_rules.check.protocol.model import Origin

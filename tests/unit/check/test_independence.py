@@ -11,8 +11,8 @@ import pytest
 from mutations import mutated
 from programs import program
 
-from pipelink_rules.check.protocol import find_problems as problem_search
-from pipelink_rules.check.protocol.find_problems import find_problems
+from pipelink_rules.check.protocol import analyze as problem_search
+from pipelink_rules.check.protocol.analyze import find_problems
 from pipelink_rules.check.protocol.model import Composition
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program

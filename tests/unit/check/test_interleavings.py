@@ -14,7 +14,7 @@ from mutations import mutated, with_known_bytes
 from oracle_comparison import agree, judged, periods
 from programs import program
 
-from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.cases import ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition, unroll

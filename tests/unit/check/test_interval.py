@@ -13,12 +13,12 @@ from programs import program
 from shipped_declarations import placement_of, program_of
 
 from pipelink_rules.check.protocol.initiation_interval import (
+    LATENCIES,
     Edge,
     Interval,
     interval,
     largest_ratio,
 )
-from pipelink_rules.check.protocol.latency import LATENCIES
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 
 NODES = 4

@@ -14,7 +14,7 @@ import pytest
 from unit.check import oracle_comparison
 from unit.check.oracle_comparison import MAKERS, SEEDS, compare
 
-from pipelink_rules.check.protocol import analyze_case, event_graph, races, vector_clocks
+from pipelink_rules.check.protocol import analyze, event_graph, races, vector_clocks
 from pipelink_rules.check.protocol.model import MMA, STORE
 from pipelink_rules.check.protocol.problem import Problem
 
@@ -81,19 +81,19 @@ BROKEN: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "that reads need a fence": (races, "_in_shared_memory", _reads_without_fence),
     "when a period is over": (vector_clocks.Clocks, "passed", _one_period_late),
     "when groups are over": (event_graph, "completions", _over_at_once),
-    "that stages are used again": (analyze_case, "races", _only(lambda p: p.numbers == (0,))),
-    "that data come first": (analyze_case, "races", _only(lambda p: p.numbers != (0,))),
-    "that waits take one phase for another": (analyze_case, "aliases", _only(lambda _: False)),
-    "that arrivals come too early": (analyze_case, "overruns", _only(lambda _: False)),
-    "that named barriers mix rounds": (analyze_case, "recycled", _only(lambda _: False)),
-    "that arrivals count": (analyze_case, "count_errors", _only(lambda p: p.kind != "arrivals")),
-    "that bytes count": (analyze_case, "count_errors", _only(lambda p: p.kind != "bytes")),
+    "that stages are used again": (analyze, "races", _only(lambda p: p.numbers == (0,))),
+    "that data come first": (analyze, "races", _only(lambda p: p.numbers != (0,))),
+    "that waits take one phase for another": (analyze, "aliases", _only(lambda _: False)),
+    "that arrivals come too early": (analyze, "overruns", _only(lambda _: False)),
+    "that named barriers mix rounds": (analyze, "recycled", _only(lambda _: False)),
+    "that arrivals count": (analyze, "count_errors", _only(lambda p: p.kind != "arrivals")),
+    "that bytes count": (analyze, "count_errors", _only(lambda p: p.kind != "bytes")),
     "that data must have been written": (
-        analyze_case,
+        analyze,
         "count_errors",
         _only(lambda p: p.kind == "bytes"),
     ),
-    "that the last wait may be in vain": (analyze_case, "missing_arrivals", _only(lambda _: False)),
+    "that the last wait may be in vain": (analyze, "missing_arrivals", _only(lambda _: False)),
     "that cycles block": (oracle_comparison, "analyze_case", _only(lambda p: p.kind != "deadlock")),
 }
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interleavings import DEADLOCK, OK, explore
 
-from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.async_groups import completions, in_flight
 from pipelink_rules.check.protocol.event_graph import Access, Graph
 from pipelink_rules.check.protocol.liveness import order_of

@@ -14,7 +14,7 @@ from unit.check.interleavings import ALIAS, PROXY, RACE, Step, hangs, replay
 from unit.check.oracle_comparison import MAKERS
 from unit.check.tensor_compositions import stored, tensor
 
-from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.counterexample import (
     FAULTS,
     HANGS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 from mutations import mutated, with_known_bytes
@@ -13,8 +14,8 @@ from unit.check.interleavings import DEADLOCK, LIMIT, OK, RACE, explore
 from unit.check.oracle_comparison import REGISTERS, agree, compare, periods
 from unit.check.tensor_compositions import accumulators, stored, tensor
 
-from pipelink_rules.check.protocol import tensor_memory_fences as rules
-from pipelink_rules.check.protocol.analyze_case import analyze_case
+from pipelink_rules.check.protocol import event_graph, races
+from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.cases import ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import (
@@ -94,12 +95,13 @@ WEAKER = {
 
 
 @pytest.mark.parametrize(
-    ("name", "rule"), [("fences_after", "any fence before"), ("fence_of", "any fence after")]
+    ("module", "name", "rule"),
+    [(event_graph, "fences_after", "any fence before"), (races, "fence_of", "any fence after")],
 )
 def test_the_executor_sees_a_graph_that_is_too_weak(
-    monkeypatch: pytest.MonkeyPatch, name: str, rule: str
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, rule: str
 ) -> None:
-    monkeypatch.setattr(rules, name, WEAKER[rule])
+    monkeypatch.setattr(module, name, WEAKER[rule])
     assert compare(range(60)).missed
 
 

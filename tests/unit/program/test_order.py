@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.program.topological_order import topological_order
+from pipelink_rules.program.roles import topological_order
 
 NODE = st.tuples(st.just("n"), st.sampled_from("abcdef"))
 EDGES = st.lists(st.tuples(NODE, NODE), max_size=10)

@@ -1,4 +1,4 @@
-"""Does a role say what it does with its ports and buffers?
+"""Do the operations of a role fit its warps, and use what its contract declares?
 
 An access that the contract leaves out is ordered by nobody: the protocol is judged by what the
 operations say.  So whatever a component declares, one of its operations uses.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.registry import Check
+from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Span
 
+# No warp is asked to be whole for these.
+_OF_A_THREAD = ("read", "write")
+# from small to large: what converges together is not split
+_SIZES = ("thread", "warp", "warpgroup", "role")
 # (space, direction) -> the verbs that use such a port; copies and stores name it as their source.
 # A ring that nobody writes is told where it is read (PL0503).
 _AS_SOURCE = {("global", "copy"), ("global", "store"), ("tensor_memory", "mma")}  # not as target
@@ -30,6 +33,56 @@ _VERBS = {
     ("counter", "in"): ("until",),
     ("counter", "out"): ("signal",),
 }
+
+
+def check_convergence(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0707: wgmma runs in converged warpgroups, runtime operations in converged warps."""
+    for instance in resolved.program.instances:
+        for role in instance.variant.contract.roles:
+            if role.schedule:
+                continue
+            ops = list(operations((*role.prologue, *role.body, *role.epilogue)))
+            groups = [op for op in ops if op.wgmma]
+            calls = [op for op in ops if op.verb not in _OF_A_THREAD]
+            if groups and role.converged not in ("warpgroup", "role"):
+                yield _apart(instance.name, role, groups[0], "warpgroup", "wgmma")
+            elif calls and role.converged == "thread":
+                yield _apart(instance.name, role, calls[0], "warp", "the runtime")
+            elif _SIZES.index(role.split) < _SIZES.index(role.converged):
+                yield _torn(instance.name, role)
+
+
+def _apart(instance: str, role: Role, op: Operation, need: str, who: str) -> Diagnostic:
+    return Diagnostic(
+        "PL0707",
+        f"role `{instance}.{role.name}` converges per {role.converged}, {who} needs a {need}",
+        labels(
+            (role.where("converged"), f"converged: {role.converged}"),
+            (op.span, f"called by a whole, converged {need}"),
+        ),
+        expected=f"converged: {need}",
+        found=f"converged: {role.converged}",
+        at_run_time="threads that take part alone hang, or act in the place of others",
+        helps=(f"call it with all threads of the {need} and set `converged: {need}`",),
+        subject=f"{instance}.{role.name}",
+    )
+
+
+def _torn(instance: str, role: Role) -> Diagnostic:
+    return Diagnostic(
+        "PL0707",
+        f"role `{instance}.{role.name}` may be split per {role.split}, but converges per "
+        f"{role.converged}",
+        labels(
+            (role.where("split"), f"split: {role.split}"),
+            (role.where("converged"), f"converged: {role.converged}"),
+        ),
+        expected=f"split: {role.converged}, or `converged: {role.split}`",
+        found=f"split: {role.split}",
+        at_run_time="a part of the threads would wait for the rest, which runs elsewhere or later",
+        helps=(f"set `split: {role.converged}`",),
+        subject=f"{instance}.{role.name}",
+    )
 
 
 def check_declared_accesses(resolved: ProgramIndex) -> Iterator[Diagnostic]:
@@ -79,4 +132,4 @@ def _unused(
     )
 
 
-RULES = (Check(("PL0510",), check_declared_accesses),)
+CHECKS = (Check(("PL0707",), check_convergence), Check(("PL0510",), check_declared_accesses))
