@@ -115,8 +115,8 @@ def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Every role of every object of a build, run and compared with its contract."""
     from pipelink_rules.audit.audit_role import audit_roles
-    from pipelink_rules.compile.ptx import read_ptx
     from pipelink_rules.contract.sidecar import load_sidecar
+    from pipelink_rules.toolkit.ptx import read_ptx
 
     times: dict[str, float] = {}
     folder = Path(arguments.build) / arguments.arch / "variants"

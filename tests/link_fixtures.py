@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipelink_rules.compile.fatbin import FatbinImage
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.link.link_inputs import LinkObject
@@ -19,6 +18,7 @@ from pipelink_rules.model.placement import Placement, Warpgroup
 from pipelink_rules.model.program import Instance, MegakernelSpec, Program, ProgramRole
 from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
+from pipelink_rules.toolkit.fatbin import FatbinImage
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 DIGEST = "0123456789ab"  # what a digest is called in golden texts

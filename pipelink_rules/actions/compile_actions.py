@@ -152,8 +152,7 @@ def unpack_prebuilt(request: PrebuiltRequest, toolkit: Toolkit) -> str:
     one that the sidecar describes, or was made for another device ABI; what a component is refused
     for that is being compiled.
     """
-    from pipelink_rules.actions.component import ObjectRecord
-    from pipelink_rules.actions.prebuilt_object import audit_object
+    from pipelink_rules.actions.component import ObjectRecord, audit_object
     from pipelink_rules.contract.header import digest_of
     from pipelink_rules.contract.sidecar import load_sidecar
 

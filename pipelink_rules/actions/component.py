@@ -1,4 +1,7 @@
-"""One component becomes one variant: header, object, scan, probe, interface and sidecar."""
+"""One component becomes one variant: header, object, scan, probe, interface and sidecar.
+
+An object without a source is scanned and audited by its own code: the linker gives it as PTX.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipelink_rules.audit.audit_role import audit_roles
-from pipelink_rules.compile.command_lines import Unit, fatbin_argv
-from pipelink_rules.compile.compiler_errors import Subject, compile_checked
-from pipelink_rules.compile.fatbin import codegen_of
-from pipelink_rules.compile.object import (
-    CompiledUnit,
-    Inspect,
-    compile_unit,
-    digests,
-    work_folder,
-)
+from pipelink_rules.compile.object import CompiledUnit, Inspect, compile_unit, digests
 from pipelink_rules.compile.options import classify_options
-from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.ptx_scan import scan
+from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.compile.register_probe import link_probe, probe_role
 from pipelink_rules.compile.register_probe_source import probe_source
-from pipelink_rules.compile.source_search import Sources
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.interface import dump_interface
 from pipelink_rules.contract.sidecar import dump_sidecar
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.contract import Role
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
+from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv, nvlink_argv
+from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
+from pipelink_rules.toolkit.fatbin import codegen_of
+from pipelink_rules.toolkit.process import command_note, quote, run, work_folder
+from pipelink_rules.toolkit.ptx import read_ptx
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _OPERATION = re.compile(r"\b(pl_\w+)\s*\(")
@@ -226,8 +224,16 @@ def _refuse(
         path = Path(file)
         if path.is_file():
             texts[str(file)] = path.read_text(encoding="utf-8", errors="replace")
-    module = read_ptx(compiled.ptx.read_text(encoding="utf-8"))
-    findings = scan(module, variant, Sources(texts), runtime_operations(includes))
+    code = compiled.ptx.read_text(encoding="utf-8")
+    return _refuse_code(code, variant, Sources(texts), includes, strict)
+
+
+def _refuse_code(
+    code: str, variant: Variant, sources: Sources, includes: Iterable[str | Path], strict: bool
+) -> tuple[Diagnostic, ...]:
+    """Raises what the PTX breaks, its contract included; returns what could not be audited."""
+    module = read_ptx(code)
+    findings = scan(module, variant, sources, runtime_operations(includes))
     if findings:
         raise PipelinkError(findings)
     audited = audit_roles(module, variant, strict=strict)
@@ -296,3 +302,42 @@ def _record(
 def audit_summaries(unaudited: Iterable[Diagnostic]) -> str:
     """What could not be audited, a line each."""
     return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in unaudited)
+
+
+# -- objects without a source: their own code is read, whatever a shadow says of it ---------------
+def audit_object(
+    variant: Variant,
+    path: str | Path,
+    arch: str,
+    toolkit: Toolkit,
+    folder: str | Path,
+    includes: Iterable[str | Path],
+    *,
+    strict: bool = False,
+) -> str:
+    """Refuses an object that breaks a rule or its contract, like one that is being compiled.
+
+    The result says what could not be audited, '' where nothing.  folder: for temporary files.
+    """
+    code = code_of_object(path, arch, toolkit, folder)
+    return audit_summaries(_refuse_code(code, variant, Sources({}), includes, strict))
+
+
+def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | Path) -> str:
+    """The PTX of one object, linked with nothing; PL0904 where there is none in it."""
+    with work_folder(Path(folder)) as work:
+        out = work / "object.ptx"
+        argv = nvlink_argv(toolkit, arch, [str(path)], str(out), ptx=True, options=("-r",))
+        output = run(argv, toolkit)
+        if not output.ok or not out.is_file():
+            raise error(
+                "PL0904",
+                f"the code of {Path(path).name} cannot be read",
+                Label(Span(str(path))),
+                expected=f"link-time code for {arch}",
+                found=quote(output.text) or "nothing",
+                notes=(command_note(output),),
+                helps=("deliver object and sidecar of one build, for this target",),
+                subject=str(path),
+            )
+        return out.read_text(encoding="utf-8", errors="replace")

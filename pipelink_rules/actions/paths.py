@@ -90,6 +90,6 @@ def runtime_fatbin(arch: str, name: str, flags: Iterable[str] = ()) -> str:
 
 def weak_table(fatbin: str) -> str:
     """The table of weak symbols of an object without a sidecar."""
-    from pipelink_rules.compile.object import weak_file
+    from pipelink_rules.toolkit.weak_symbols import weak_file
 
     return weak_file(fatbin).as_posix()

@@ -21,11 +21,11 @@ from pipelink_rules.audit.machine_state import (
     RestrictionError,
 )
 from pipelink_rules.audit.pieces import ScratchSlices
-from pipelink_rules.compile.ptx import Module
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Port, Role
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
 
 _SHOWN = 3  # events before the difference that a finding quotes
 

@@ -15,11 +15,11 @@ from pipelink_rules.audit.execution_log import ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, State
 from pipelink_rules.audit.runtime_calls import Names
-from pipelink_rules.compile.ptx import Module
 from pipelink_rules.contract.parse_params import AXES
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract, Role, WorkField
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
 
 SIZES = (1, 200, 2, 640, 129, 1000, 64, 257)  # of the tensors, each rounded to what it has to be
 CASES = 8

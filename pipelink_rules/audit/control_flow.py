@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pipelink_rules.audit.decode_ptx import registers_of
-from pipelink_rules.compile.ptx import Function, Statement
+from pipelink_rules.toolkit.ptx import Function, Statement
 
 _DATA = re.compile(r"(?!ld|call)[\w.]+\s+%f[d\d]")  # floating-point registers are never known
 _FLOAT_ACCESS = re.compile(

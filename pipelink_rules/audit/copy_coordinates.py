@@ -14,9 +14,9 @@ from pipelink_rules.audit.execution_log import Copied
 from pipelink_rules.audit.input_cases import InputCase, counted, varied
 from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import PORTS, RELOCATIONS, WORK
-from pipelink_rules.compile.ptx import Module
 from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
 
 _BASES = 2  # work items that a field is changed in: the last ones, which do the most
 Item = dict[str, int]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pipelink_rules.compile.ptx import Statement
+from pipelink_rules.toolkit.ptx import Statement
 
 Value = int | None
 Registers = dict[str, Value]

@@ -12,7 +12,7 @@ from pipelink_rules.audit.execution_log import Event
 from pipelink_rules.audit.machine_state import DATA, InconclusiveError
 from pipelink_rules.audit.own import own_step
 from pipelink_rules.audit.own_memory import is_strong, strong
-from pipelink_rules.compile.ptx import Statement
+from pipelink_rules.toolkit.ptx import Statement
 
 if TYPE_CHECKING:
     from pipelink_rules.audit.interpreter import Interpreter

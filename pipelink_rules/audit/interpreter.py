@@ -18,7 +18,7 @@ from pipelink_rules.audit.machine_state import LOCAL, InconclusiveError, State
 from pipelink_rules.audit.own_memory import THIS_CTA
 from pipelink_rules.audit.pending_operations import PendingOperations
 from pipelink_rules.audit.runtime_calls import Names, call, mma
-from pipelink_rules.compile.ptx import Module, Statement
+from pipelink_rules.toolkit.ptx import Module, Statement
 
 STEPS = 100_000  # of one lane; more is a loop that does not end: shipped roles take 4,000
 _LOCAL = re.compile(r"\.local\b.*?([\w$]+)\s*\[")

@@ -14,10 +14,10 @@ from pipelink_rules.audit.input_cases import InputCase, scenario_of
 from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import PORTS, RELOCATIONS, WORK
 from pipelink_rules.audit.together import Lane, LaneMerger, without_marks
-from pipelink_rules.compile.ptx import Module
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
 
 _FEW = 3  # work items of lanes that are not the first of their role
 _OTHER_STAGES = 3  # a number that a source with a fixed count of stages does not have

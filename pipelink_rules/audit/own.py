@@ -11,7 +11,7 @@ from pipelink_rules.audit.own_barriers import mbarrier, named
 from pipelink_rules.audit.own_copies import copy_or_store
 from pipelink_rules.audit.own_memory import atomic, elect, mapa
 from pipelink_rules.audit.pending_operations import OwnStep
-from pipelink_rules.compile.ptx import Statement
+from pipelink_rules.toolkit.ptx import Statement
 
 _STEPS = {
     "mbarrier": mbarrier,

@@ -15,8 +15,8 @@ from pipelink_rules.audit.execution_log import Event
 from pipelink_rules.audit.machine_state import InconclusiveError, RestrictionError
 from pipelink_rules.audit.pending_operations import OwnStep, address_of, raw_only
 from pipelink_rules.audit.runtime_calls import Table, known
-from pipelink_rules.compile.ptx import Statement
 from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.toolkit.ptx import Statement
 
 if TYPE_CHECKING:
     from pipelink_rules.audit.interpreter import Interpreter

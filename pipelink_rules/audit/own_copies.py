@@ -12,8 +12,8 @@ from pipelink_rules.audit.own_barriers import place_of
 from pipelink_rules.audit.own_memory import atomic
 from pipelink_rules.audit.pending_operations import OwnStep, address_of, raw_only
 from pipelink_rules.audit.runtime_calls import box_bytes, known, tensor_of
-from pipelink_rules.compile.ptx import Statement
 from pipelink_rules.contract.item_layout import item_layout
+from pipelink_rules.toolkit.ptx import Statement
 
 if TYPE_CHECKING:
     from pipelink_rules.audit.interpreter import Interpreter

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipelink_rules.audit.decode_ptx import Registers, Value, operand, registers_of
 from pipelink_rules.audit.machine_state import DATA, REGION, InconclusiveError, RestrictionError
 from pipelink_rules.audit.pending_operations import OwnStep, address_of
-from pipelink_rules.compile.ptx import Statement
+from pipelink_rules.toolkit.ptx import Statement
 
 if TYPE_CHECKING:
     from pipelink_rules.audit.interpreter import Interpreter

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.compile.command_lines import Unit, listing_argv, object_argv
-from pipelink_rules.compile.compiler_errors import Subject, compile_checked, run
-from pipelink_rules.compile.weak_symbols import weak_table
 from pipelink_rules.files.atomic import sha256, write_text
 from pipelink_rules.files.codec import to_json
 from pipelink_rules.model.variant import WeakSymbol
+from pipelink_rules.toolkit.command_lines import Unit, listing_argv, object_argv
+from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
+from pipelink_rules.toolkit.process import run, work_folder
 from pipelink_rules.toolkit.toolkit import Toolkit
+from pipelink_rules.toolkit.weak_symbols import weak_file, weak_table
 
 Inspect = Callable[[str, Path], None]  # (source, dependency file): raises on undeclared headers
 
@@ -31,17 +29,6 @@ class CompiledUnit:
     weak: tuple[WeakSymbol, ...]
     command: tuple[str, ...]  # with the tool's name instead of its path
     warnings: str
-
-
-@contextmanager
-def work_folder(beside: Path) -> Iterator[Path]:
-    """A private folder next to the results; removed at the end, whatever happens."""
-    beside.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=beside, prefix=".work_"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def compile_unit(
@@ -117,11 +104,6 @@ def compile_object(
         write_text(weak_file(target), to_json(compiled.weak))
         os.replace(compiled.fatbin, target)
     return compiled.weak
-
-
-def weak_file(fatbin: str | Path) -> Path:
-    """The table of shared names that belongs to an object without a sidecar."""
-    return Path(fatbin).with_suffix(".weak.json")
 
 
 def runtime_file(runtime: str, flags: Iterable[str] = ()) -> str:

@@ -7,13 +7,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pipelink_rules.contract.codegen_flags import FAST_MATH, FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.source_span import Span
-
-# Code-generation flags and their defaults (nvcc --help).  They belong to the variant: they enter
-# its digest and have to agree in a link.
-DEFAULTS: dict[str, bool] = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
-_FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
 
 # Options without effect on what a component computes or on where it may be linked.
 _HARMLESS = (
@@ -78,25 +74,13 @@ def classify_options(copts: Iterable[str], span: Span | None = None) -> Options:
             other.append(option)
         else:
             raise _refused(option, span)
-    values = {**DEFAULTS, **(_FAST_MATH if fast else {}), **explicit}
+    values = {**FLAG_DEFAULTS, **(FAST_MATH if fast else {}), **explicit}
     changed = [
         f"{name}={str(value).lower()}"
         for name, value in sorted(values.items())
-        if value != DEFAULTS[name]
+        if value != FLAG_DEFAULTS[name]
     ]
     return Options(tuple(changed), tuple(other))
-
-
-def flag_arguments(flags: Iterable[str]) -> list[str]:
-    """Variant.flags as compiler arguments: all four are always said."""
-    values = {**DEFAULTS, **dict(flag_value(flag) for flag in flags)}
-    return [f"--{name}={str(value).lower()}" for name, value in sorted(values.items())]
-
-
-def flag_value(flag: str) -> tuple[str, bool]:
-    """`ftz=true` -> ("ftz", True)."""
-    name, _, value = flag.partition("=")
-    return name, value == "true"
 
 
 def _flag_of(option: str) -> tuple[str, bool] | None:
@@ -116,7 +100,7 @@ def _refused(option: str, span: Span | None) -> Exception:
                 helps=(fix,) if fix else (),
                 subject=option,
             )
-    known = [f"--{name}=true" for name in DEFAULTS] + ["--use_fast_math"]
+    known = [f"--{name}=true" for name in FLAG_DEFAULTS] + ["--use_fast_math"]
     near = difflib.get_close_matches(option.replace("-", "", 1), known, 1)
     return error(
         "PL1215",

@@ -13,22 +13,22 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.compile.command_lines import nvlink_argv, ptxas_argv
-from pipelink_rules.compile.compiler_errors import Subject, command_note, quote, run
-from pipelink_rules.compile.ptx import closing_brace
-from pipelink_rules.compile.ptxas_log import (
+from pipelink_rules.compile.register_probe_source import kernel_name
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.model.contract import Role
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.model.variant import Measured, Variant
+from pipelink_rules.toolkit.command_lines import nvlink_argv, ptxas_argv
+from pipelink_rules.toolkit.compiler_errors import Subject
+from pipelink_rules.toolkit.process import ToolOutput, command_note, quote, run
+from pipelink_rules.toolkit.ptx import closing_brace
+from pipelink_rules.toolkit.ptxas_log import (
     TOO_FEW_REGISTERS,
     WGMMA_SERIALISED,
     AssemblerLog,
     FunctionLog,
     read_assembler_log,
 )
-from pipelink_rules.compile.register_probe_source import kernel_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.model.contract import Role
-from pipelink_rules.model.target import TARGETS
-from pipelink_rules.model.variant import Measured, Variant
-from pipelink_rules.toolkit.process import ToolOutput
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 STEP = 8  # setmaxnreg takes multiples of 8

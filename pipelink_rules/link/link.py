@@ -7,11 +7,10 @@ from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.link.backends import nvjitlink, nvlink
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link_inputs import check_objects, read_objects
 from pipelink_rules.link.linker_log import LinkLog
-from pipelink_rules.link.nvjitlink import nvjitlink
-from pipelink_rules.link.nvlink import nvlink
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 BACKENDS: Mapping[str, Callable[..., LinkLog]] = {"nvlink": nvlink, "nvjitlink": nvjitlink}

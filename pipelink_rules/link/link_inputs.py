@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.compile.fatbin import FatbinImage, images_of
-from pipelink_rules.compile.object import weak_file
-from pipelink_rules.compile.weak_symbols import SymbolConflict, demangle, find_clashes
 from pipelink_rules.contract.sidecar import load_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
+from pipelink_rules.toolkit.fatbin import FatbinImage, images_of
 from pipelink_rules.toolkit.toolkit import Toolkit, version_tuple
+from pipelink_rules.toolkit.weak_symbols import SymbolConflict, demangle, find_clashes, weak_file
 
 
 @dataclass(frozen=True)

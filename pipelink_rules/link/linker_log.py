@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pipelink_rules.compile.compiler_errors import quote
-from pipelink_rules.compile.ptxas_log import AssemblerLog, FunctionLog, read_assembler_log
-from pipelink_rules.compile.weak_symbols import demangle
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.toolkit.process import quote
+from pipelink_rules.toolkit.ptxas_log import AssemblerLog, FunctionLog, read_assembler_log
+from pipelink_rules.toolkit.weak_symbols import demangle
 
 _PARTIAL = re.compile(r"requested LTO but '([^'\n]+)' not built for LTO")
 _UNDEFINED = re.compile(
@@ -47,7 +47,7 @@ def read_log(text: str, backend: str, command: tuple[str, ...], seconds: float =
     return LinkLog(backend, command, text, read_assembler_log(text), partial, seconds)
 
 
-def failure(text: str, name: str, backend: str, command: tuple[str, ...]) -> Diagnostic:
+def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -> Diagnostic:
     """Why a link failed, as one finding; `name` is the megakernel."""
     notes = (f"command: {' '.join(command)}",)
     found = quote(text)

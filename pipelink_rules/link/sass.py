@@ -83,7 +83,7 @@ class RoleCodeRange:
     instructions: int
 
 
-class Code:
+class KernelCode:
     """The instructions of one kernel."""
 
     def __init__(self, text: str):
@@ -240,7 +240,7 @@ def _bare(name: str) -> str:
     return name.removeprefix("$")
 
 
-def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> Code:
+def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
     """The instructions of a kernel; PL1206 without nvdisasm, PL1204 where it fails."""
     if not toolkit.nvdisasm:
         raise error(
@@ -261,7 +261,7 @@ def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> Code:
             found=output.text[:400],
             subject="nvdisasm",
         )
-    return Code(text)
+    return KernelCode(text)
 
 
 def section_of(text: str, kernel: str) -> str:

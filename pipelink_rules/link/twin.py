@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from pipelink_rules.compile.command_lines import Unit, cubin_argv, fatbin_argv
-from pipelink_rules.compile.compiler_errors import Subject, compile_checked
-from pipelink_rules.compile.object import work_folder
-from pipelink_rules.compile.ptxas_log import read_assembler_log
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link import link_unchecked
 from pipelink_rules.link.linker_log import LinkLog
 from pipelink_rules.link.sass import disassemble
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.command_lines import Unit, cubin_argv, fatbin_argv
+from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
+from pipelink_rules.toolkit.process import work_folder
+from pipelink_rules.toolkit.ptxas_log import read_assembler_log
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 
@@ -39,7 +39,7 @@ class TwinUnit:
 
 
 @dataclass(frozen=True)
-class Build:
+class TwinBuild:
     """One way to make the kernel, as a result."""
 
     instructions: int
@@ -55,9 +55,9 @@ class TwinReport:
     """`<name>.twin.json`: the linked kernel beside its twins."""
 
     entry: str
-    linked: Build
-    lto: Build
-    native: Build
+    linked: TwinBuild
+    lto: TwinBuild
+    native: TwinBuild
     lto_identical: bool  # machine code, encodings included
     native_identical: bool
     lto_difference: str = ""  # the first one, in words
@@ -160,10 +160,10 @@ def compare_twins(
     )
 
 
-def _build(entry: str, cubin: str | Path, log: LinkLog | None, toolkit: Toolkit) -> Build:
+def _build(entry: str, cubin: str | Path, log: LinkLog | None, toolkit: Toolkit) -> TwinBuild:
     elf = Elf(Path(cubin).read_bytes())
     numbers = log.function(entry) if log else None
-    return Build(
+    return TwinBuild(
         len(disassemble(cubin, entry, toolkit)),
         elf.registers(entry),
         elf.stack_bytes(entry),

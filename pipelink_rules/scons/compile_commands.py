@@ -22,7 +22,7 @@ def write_compile_commands(
     """Writes the file at the top, where it differs from what is there."""
     if not resolved:
         return
-    from pipelink_rules.compile.command_lines import Unit, fatbin_argv
+    from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv
 
     entries: dict[str, dict[str, Any]] = {}
     for item in resolved.values():

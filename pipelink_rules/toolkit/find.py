@@ -125,7 +125,7 @@ def probe_candidate(
     key = stat_key(layout)
     known = _read(folder).get(str(candidate.root))
     if not isinstance(known, dict) or known.get("key") != key:
-        known = {"key": key, **asdict(_judge(layout, folder, environ))}
+        known = {"key": key, **asdict(_probe_layout(layout, folder, environ))}
         _remember(folder, str(candidate.root), known)
     if known["reason"]:
         return ToolkitRejected(
@@ -162,7 +162,7 @@ class CandidateResult:
     archs: tuple[str, ...] = ()
 
 
-def _judge(layout: Layout, folder: Path, environ: Mapping[str, str]) -> CandidateResult:
+def _probe_layout(layout: Layout, folder: Path, environ: Mapping[str, str]) -> CandidateResult:
     environment = tool_environment(layout, environ)
 
     def say(*argv: object) -> str:

@@ -1,14 +1,25 @@
-"""How is a tool run?  Minimal environment, captured text, a time limit, no shell."""
+"""Runs tools: minimal environment, captured text, a time limit, a private folder, no shell."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pipelink_rules
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.toolkit.toolkit import Toolkit
+
+TIMEOUT = 1800.0  # seconds; the largest CuTe kernels take four minutes
+_QUOTED = 24  # lines of a tool's text in a message
 
 
 @dataclass(frozen=True)
@@ -67,3 +78,68 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 def _text(out: bytes, err: bytes) -> str:
     parts = [part.decode("utf-8", "replace").rstrip() for part in (out, err)]
     return "\n".join(part for part in parts if part)
+
+
+def run(argv: Sequence[str], toolkit: Toolkit, cwd: str | Path | None = None) -> ToolOutput:
+    """Runs a tool of the toolkit; PL1204 or PL1205 where it could not do its work at all."""
+    output = run_tool(argv, toolkit.environment(os.environ), cwd=cwd, timeout=TIMEOUT)
+    check_alive(output)
+    return output
+
+
+def check_alive(output: ToolOutput) -> None:
+    """Raises where a tool crashed, could not start or never ended."""
+    tool = Path(output.argv[0]).name
+    if output.timed_out:
+        raise error(
+            "PL1205",
+            f"{tool} did not end within {TIMEOUT:.0f} s",
+            notes=(command_note(output),),
+            subject=tool,
+        )
+    if output.code < 0 or output.code in (126, 127):
+        ended = f"signal {-output.code}" if output.code < 0 else "it could not be started"
+        raise error(
+            "PL1204",
+            f"{tool} broke down ({ended})",
+            found=quote(output.text),
+            notes=(command_note(output),),
+            helps=("`pipelink doctor` checks the toolkit",),
+            subject=tool,
+        )
+
+
+def command_note(output: ToolOutput) -> str:
+    """The command, as it can be run again by hand."""
+    return "command: " + " ".join(output.argv)
+
+
+def quote(text: str, limit: int = _QUOTED) -> str:
+    """The first lines of a tool's text."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    cut = [f"... {len(lines) - limit} more lines"] if len(lines) > limit else []
+    return "\n".join(lines[:limit] + cut)
+
+
+def child_argv(module: str, *arguments: str) -> list[str]:
+    """A module of this package as a process of this interpreter."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The tools' environment plus what a child needs to import this package."""
+    package = str(Path(pipelink_rules.__file__).parent.parent)
+    # The child must find the same site-packages as we do, however they got onto the path.
+    entries = [package, *(entry for entry in sys.path if entry and os.path.isdir(entry))]
+    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entries))}
+
+
+@contextmanager
+def work_folder(beside: Path) -> Iterator[Path]:
+    """A private folder next to the results; removed at the end, whatever happens."""
+    beside.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=beside, prefix=".work_"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -7,17 +7,14 @@ libnvvm.so that nvlink opens, and a link against the wrong objects succeeds with
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pipelink_rules
 from pipelink_rules.toolkit.layout import Layout
-from pipelink_rules.toolkit.process import ToolOutput, run_tool
+from pipelink_rules.toolkit.process import ToolOutput, child_argv, child_environment, run_tool
 from pipelink_rules.toolkit.toolkit import minimal_environment
 
 ARCH = "90a"  # the architecture whose features a broken linker loses
@@ -74,22 +71,9 @@ def probe_nvjitlink(layout: Layout, scratch: Path, environ: Mapping[str, str]) -
             "output": str(folder / "probe.cubin"),
         }
         (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        argv = child_argv("pipelink_rules.link.nvjitlink_child", str(folder / "job.json"))
+        argv = child_argv("pipelink_rules.toolkit.nvjitlink_child", str(folder / "job.json"))
         output = run_tool(argv, child_environment(environment), timeout=_TIMEOUT)
         return _verdict(output, folder / "probe.cubin", "libnvJitLink")
-
-
-def child_argv(module: str, *arguments: str) -> list[str]:
-    """A module of this package as a process of this interpreter."""
-    return [sys.executable, "-m", module, *arguments]
-
-
-def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The tools' environment plus what a child needs to import this package."""
-    package = str(Path(pipelink_rules.__file__).parent.parent)
-    # The child must find the same site-packages as we do, however they got onto the path.
-    entries = [package, *(entry for entry in sys.path if entry and os.path.isdir(entry))]
-    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entries))}
 
 
 def _compile(layout: Layout, folder: Path, environment: Mapping[str, str]) -> str:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from corpus import ARGUMENTS, SOURCES, Lie, contract_of, source_of
 
-from pipelink_rules.compile.command_lines import Unit, shadow_argv
-from pipelink_rules.compile.ptx import Module, read_ptx
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.command_lines import Unit, shadow_argv
+from pipelink_rules.toolkit.ptx import Module, read_ptx
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 HERE = Path(__file__).parent

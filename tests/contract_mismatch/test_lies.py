@@ -11,8 +11,8 @@ import pytest
 from corpus import ARGUMENTS, HARMLESS, LIES, Lie
 
 from pipelink_rules.audit.audit_role import audit_roles
-from pipelink_rules.compile.ptx import Module
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
 
 
 def test_the_corpus_is_large() -> None:

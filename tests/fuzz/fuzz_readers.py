@@ -162,9 +162,9 @@ def elf(data: bytes, folder: Path) -> object:
 
 
 def sass(data: bytes, folder: Path) -> object:
-    from pipelink_rules.link.sass import Code, section_of
+    from pipelink_rules.link.sass import KernelCode, section_of
 
-    code = Code(section_of(data.decode("utf-8", "replace"), "demo"))
+    code = KernelCode(section_of(data.decode("utf-8", "replace"), "demo"))
     return (
         *(len(code), code.opcodes, code.calls, code.last_calls, code.setmaxnreg, code.barriers),
         *(code.regions, code.entry_region, code.highest_register),
@@ -174,10 +174,9 @@ def sass(data: bytes, folder: Path) -> object:
 def ptx(data: bytes, folder: Path) -> object:
     from link_fixtures import bare_variant
 
-    from pipelink_rules.compile.ptx import read_ptx
-    from pipelink_rules.compile.ptx_scan import scan
-    from pipelink_rules.compile.source_search import Sources
-    from pipelink_rules.compile.weak_symbols import weak_table
+    from pipelink_rules.compile.ptx_scan import Sources, scan
+    from pipelink_rules.toolkit.ptx import read_ptx
+    from pipelink_rules.toolkit.weak_symbols import weak_table
 
     text = data.decode("utf-8", "replace")
     weak_table(text)
@@ -187,21 +186,21 @@ def ptx(data: bytes, folder: Path) -> object:
 def role_code(data: bytes, folder: Path) -> object:
     """An audit may say anything of a damaged role, but says it."""
     from pipelink_rules.audit.audit_role import audit_roles
-    from pipelink_rules.compile.ptx import read_ptx
+    from pipelink_rules.toolkit.ptx import read_ptx
 
     module = read_ptx(data.decode("utf-8", "replace"))
     return [audit_roles(module, variant, strict=True) for variant, _ in seeds.own_roles()]
 
 
 def log(data: bytes, folder: Path) -> object:
-    from pipelink_rules.link.linker_log import failure, read_log
+    from pipelink_rules.link.linker_log import link_failure, read_log
 
     text = data.decode("utf-8", "replace")
-    return read_log(text, "nvlink", ()), failure(text, "demo", "nvlink", ("nvlink",))
+    return read_log(text, "nvlink", ()), link_failure(text, "demo", "nvlink", ("nvlink",))
 
 
 def compiler(data: bytes, folder: Path) -> object:
-    from pipelink_rules.compile.compiler_errors import Subject, diagnose
+    from pipelink_rules.toolkit.compiler_errors import Subject, diagnose
     from pipelink_rules.toolkit.process import ToolOutput
 
     contract = shipped_declarations.contracts()["//components/gemm:wgmma_mainloop"]
@@ -210,7 +209,7 @@ def compiler(data: bytes, folder: Path) -> object:
 
 
 def listing(data: bytes, folder: Path) -> object:
-    from pipelink_rules.compile.fatbin import read_images
+    from pipelink_rules.toolkit.fatbin import read_images
 
     return read_images(data.decode("utf-8", "replace"))
 

@@ -18,17 +18,16 @@ from link_fixtures import DIGEST, variant_of
 
 from pipelink_rules.actions.component import check_measurements, runtime_operations
 from pipelink_rules.audit.audit_role import audit_roles
-from pipelink_rules.compile.compiler_errors import Subject, diagnose
 from pipelink_rules.compile.options import classify_options
-from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.ptx_scan import scan
-from pipelink_rules.compile.source_search import Sources
+from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Measured, Variant
+from pipelink_rules.toolkit.compiler_errors import Subject, diagnose
 from pipelink_rules.toolkit.process import ToolOutput
+from pipelink_rules.toolkit.ptx import read_ptx
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ARGUMENTS = {"TM": 128, "TN": 128, "TK": 64}

@@ -47,7 +47,7 @@ VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "base", "mis
 RESTRICTED = {
     "z3": {"pipelink_rules/place/solver.py"},
     "SCons": {"pipelink_rules/scons/", "site_scons/"},
-    "cuda": {"pipelink_rules/launch/", "pipelink_rules/link/nvjitlink_child.py"},
+    "cuda": {"pipelink_rules/launch/", "pipelink_rules/toolkit/nvjitlink_child.py"},
     "torch": {"benchmarks/", "pipelink_rules/cli/"},
 }
 

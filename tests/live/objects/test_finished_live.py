@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from pipelink_rules.actions.compile_actions import PrebuiltRequest, unpack_prebuilt
-from pipelink_rules.compile.command_lines import Unit, fatbin_argv
-from pipelink_rules.compile.compiler_errors import Subject, compile_checked
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import load_contract
@@ -17,6 +15,8 @@ from pipelink_rules.contract.sidecar import dump_sidecar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.model.variant import BuildRecord
+from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv
+from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 RELEASE = "  pl_ring_release(at.block, port.block);"

@@ -12,9 +12,9 @@ from pipelink_rules.actions.twin_actions import TwinRequest, TwinUnit, build_twi
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.link import twin
-from pipelink_rules.link.twin import Build, TwinReport
+from pipelink_rules.link.twin import TwinBuild, TwinReport
 
-SAME = Build(100, 168, 0, 0, 0, "a" * 64)
+SAME = TwinBuild(100, 168, 0, 0, 0, "a" * 64)
 
 
 def request(folder: Path) -> TwinRequest:
@@ -45,7 +45,7 @@ def request(folder: Path) -> TwinRequest:
     )
 
 
-def run(monkeypatch: pytest.MonkeyPatch, folder: Path, other: Build) -> dict[str, Any]:
+def run(monkeypatch: pytest.MonkeyPatch, folder: Path, other: TwinBuild) -> dict[str, Any]:
     seen: dict[str, Any] = {}
 
     def build(
@@ -78,7 +78,7 @@ def test_the_twin_has_the_units_of_the_link(
 
 def test_a_kernel_that_differs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(PipelinkError) as caught:
-        run(monkeypatch, tmp_path, Build(101, 168, 0, 0, 0, "b" * 64))
+        run(monkeypatch, tmp_path, TwinBuild(101, 168, 0, 0, 0, "b" * 64))
     (finding,) = caught.value.diagnostics
     assert finding.code == "PL0928"
     assert "at 0x0040" in finding.message

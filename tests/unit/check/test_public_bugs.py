@@ -14,9 +14,7 @@ from programs import stage
 
 from pipelink_rules.actions.component import check_measurements
 from pipelink_rules.check.check import check
-from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.ptx_scan import scan
-from pipelink_rules.compile.source_search import Sources
+from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.contract import Registers, Role
 from pipelink_rules.model.source_span import Expr
@@ -24,6 +22,7 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Measured
 from pipelink_rules.place.place import place
 from pipelink_rules.place.problem import placement_problem
+from pipelink_rules.toolkit.ptx import read_ptx
 
 TABLE = Path(__file__).parent / "public_bugs" / "threads.yaml"
 THREADS: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))

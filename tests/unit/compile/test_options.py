@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.compile.options import DEFAULTS, classify_options, flag_arguments
+from pipelink_rules.compile.options import classify_options
 from pipelink_rules.contract.bind import normal_flags
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.toolkit.command_lines import flag_arguments
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,8 @@ def test_flags_are_those_that_differ_from_the_default(copts: list[str], flags: t
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(sorted(DEFAULTS)), st.booleans()), unique_by=lambda item: item[0]
+        st.tuples(st.sampled_from(sorted(FLAG_DEFAULTS)), st.booleans()),
+        unique_by=lambda item: item[0],
     )
 )
 def test_flags_are_written_as_the_contract_binds_them(chosen: list[tuple[str, bool]]) -> None:
@@ -43,7 +46,7 @@ def test_flags_are_written_as_the_contract_binds_them(chosen: list[tuple[str, bo
 
 def test_all_four_flags_are_always_said() -> None:
     for values in itertools.product((False, True), repeat=4):
-        wanted = dict(zip(sorted(DEFAULTS), values, strict=True))
+        wanted = dict(zip(sorted(FLAG_DEFAULTS), values, strict=True))
         flags = [f"{name}={str(value).lower()}" for name, value in wanted.items()]
         assert flag_arguments(flags) == [f"--{flag}" for flag in flags]
     assert flag_arguments(()) == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.link.sass import Code, Instruction, section_of
+from pipelink_rules.link.sass import Instruction, KernelCode, section_of
 from pipelink_rules.model.linked_kernel import BarrierSite
 
 # Two warpgroups: the first gives registers away, the second takes some; both end alike.
@@ -45,13 +45,13 @@ $demo$report:
 
 
 def test_counts_leave_out_the_padding() -> None:
-    code = Code(TEXT)
+    code = KernelCode(TEXT)
     assert len(code) == 20
     assert code.opcodes["BAR"] == 4 and code.opcodes["NOP"] == 0
 
 
 def test_setmaxnreg_barriers_and_calls() -> None:
-    code = Code(TEXT)
+    code = KernelCode(TEXT)
     assert code.setmaxnreg == (40, 232)
     assert code.barriers == ((-1, 1), (0, 1), (1, 1), (2, 1))
     assert code.barrier_sites == (
@@ -65,26 +65,26 @@ def test_setmaxnreg_barriers_and_calls() -> None:
 
 def test_calls_that_do_not_come_back() -> None:
     text = TEXT.replace("__internal_0_$__cuda_sm20_div_u32) ;", "report) ;", 1)
-    code = Code(text)
+    code = KernelCode(text)
     assert code.calls == ()
     assert code.last_calls == ("demo$report",)
-    code = Code(text.replace("`($demo$report)", "R6"))
+    code = KernelCode(text.replace("`($demo$report)", "R6"))
     assert code.calls == ("(register)",)  # where it leads is not known
 
 
 def test_regions_follow_the_branch_of_each_warpgroup() -> None:
-    regions = {region.registers: region for region in Code(TEXT).regions}
+    regions = {region.registers: region for region in KernelCode(TEXT).regions}
     assert regions[232].highest == 24 + 128  # the accumulators
     assert regions[40].highest == 40  # R38 and R39
     assert regions[232].start == 0x40
-    assert Code(TEXT).entry_region.highest == 6  # before the first setmaxnreg
+    assert KernelCode(TEXT).entry_region.highest == 6  # before the first setmaxnreg
 
 
 def test_without_setmaxnreg_everything_is_one_region() -> None:
     text = TEXT.replace("USETMAXREG.DEALLOC.CTAPOOL 0x28", "NOP").replace(
         "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8", "NOP"
     )
-    code = Code(text)
+    code = KernelCode(text)
     assert code.regions == () and code.setmaxnreg == ()
     assert code.entry_region.highest == 152
 
@@ -114,9 +114,9 @@ def test_one_kernel_of_several() -> None:
 
 
 def test_a_call_is_in_the_pipeline_until_all_groups_are_awaited() -> None:
-    assert Code(TEXT).pipelined_calls == ("demo$__internal_0_$__cuda_sm20_div_u32",)
+    assert KernelCode(TEXT).pipelined_calls == ("demo$__internal_0_$__cuda_sm20_div_u32",)
     barrier = "BAR.SYNC.DEFER_BLOCKING 0x1, 0x80"
     waited = TEXT.replace(barrier, "WARPGROUP.DEPBAR.LE gsb0, 0x0")
-    assert Code(waited).pipelined_calls == ()
+    assert KernelCode(waited).pipelined_calls == ()
     one_pending = TEXT.replace(barrier, "WARPGROUP.DEPBAR.LE gsb0, 0x1")
-    assert Code(one_pending).pipelined_calls == Code(TEXT).pipelined_calls
+    assert KernelCode(one_pending).pipelined_calls == KernelCode(TEXT).pipelined_calls

@@ -1,5 +1,4 @@
-from pipelink_rules.compile.compiler_errors import check_alive
-from pipelink_rules.toolkit.process import ToolOutput
+from pipelink_rules.toolkit.process import ToolOutput, check_alive
 
 
 def run():

@@ -1,6 +1,6 @@
 from link_fixtures import toolkit_of
 
-from pipelink_rules.compile.fatbin import images_of
+from pipelink_rules.toolkit.fatbin import images_of
 
 
 def run():

@@ -1,6 +1,6 @@
 from link_fixtures import log_of
 
-from pipelink_rules.link.linker_log import failure
+from pipelink_rules.link.linker_log import link_failure
 
 TEXT = """\
 nvlink fatal   : Internal error: unexpected reloc
@@ -9,4 +9,4 @@ nvlink fatal   : Internal error: unexpected reloc
 
 def run():
     log = log_of()
-    return [failure(TEXT, "demo", log.backend, log.command)]
+    return [link_failure(TEXT, "demo", log.backend, log.command)]

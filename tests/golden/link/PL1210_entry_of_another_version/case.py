@@ -1,6 +1,6 @@
 from link_fixtures import log_of
 
-from pipelink_rules.link.linker_log import failure
+from pipelink_rules.link.linker_log import link_failure
 
 TEXT = """\
 ptxas fatal   : Unresolved extern function 'pl_scale_apply_0123456789ab'
@@ -10,4 +10,4 @@ nvlink fatal   : elfLink fatbinary error
 
 def run():
     log = log_of()
-    return [failure(TEXT, "demo", log.backend, log.command)]
+    return [link_failure(TEXT, "demo", log.backend, log.command)]

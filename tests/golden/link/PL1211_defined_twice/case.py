@@ -1,6 +1,6 @@
 from link_fixtures import log_of
 
-from pipelink_rules.link.linker_log import failure
+from pipelink_rules.link.linker_log import link_failure
 
 TEXT = """\
 nvlink info    : b.fatbin: link error: error: Linking globals named '_Z9pad_widthi': \
@@ -13,4 +13,4 @@ nvlink fatal   : elfLink JIT compile failed
 
 def run():
     log = log_of()
-    return [failure(TEXT, "demo", log.backend, log.command)]
+    return [link_failure(TEXT, "demo", log.backend, log.command)]

@@ -1,4 +1,4 @@
-"""Links with libnvJitLink, in a child process: the second back end."""
+"""The two linkers: nvlink, the default, and libnvJitLink, in a child process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pipelink_rules.compile.compiler_errors import TIMEOUT, check_alive, quote
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.atomic import staged
-from pipelink_rules.link.linker_log import LinkLog, failure, read_log
-from pipelink_rules.toolkit.process import run_tool
-from pipelink_rules.toolkit.self_test import child_argv, child_environment
+from pipelink_rules.link.linker_log import LinkLog, link_failure, read_log
+from pipelink_rules.toolkit.command_lines import nvlink_argv
+from pipelink_rules.toolkit.process import (
+    TIMEOUT,
+    check_alive,
+    child_argv,
+    child_environment,
+    quote,
+    run,
+    run_tool,
+)
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _UNUSABLE = 3  # exit status of the child: no library, no binding
@@ -46,7 +53,7 @@ def nvjitlink(
             ),
             encoding="utf-8",
         )
-        argv = child_argv("pipelink_rules.link.nvjitlink_child", str(job))
+        argv = child_argv("pipelink_rules.toolkit.nvjitlink_child", str(job))
         shown = ("nvJitLink", *chosen, *objects, "-o", str(out))
         start = time.perf_counter()
         environment = child_environment(toolkit.environment(os.environ))
@@ -56,7 +63,7 @@ def nvjitlink(
         if output.code == _UNUSABLE:
             raise _unavailable(quote(output.text))
         if not output.ok:
-            raise PipelinkError(failure(output.text, name, backend, shown))
+            raise PipelinkError(link_failure(output.text, name, backend, shown))
     return read_log(output.text, backend, shown, seconds)
 
 
@@ -72,3 +79,24 @@ def _unavailable(reason: str) -> PipelinkError:
         ),
         subject="nvjitlink",
     )
+
+
+def nvlink(
+    objects: Sequence[str],
+    arch: str,
+    toolkit: Toolkit,
+    out: str | Path,
+    name: str,
+    options: Iterable[str] = (),
+) -> LinkLog:
+    """Links objects to `out`, a cubin; PL12xx where nvlink refuses."""
+    backend = f"nvlink {toolkit.version}"
+    with staged(out) as temporary:
+        argv = nvlink_argv(toolkit, arch, objects, str(temporary), options=options)
+        shown = tuple(part if part != str(temporary) else str(out) for part in argv)
+        start = time.perf_counter()
+        output = run(argv, toolkit)
+        seconds = time.perf_counter() - start
+        if not output.ok:
+            raise PipelinkError(link_failure(output.text, name, backend, shown))
+    return read_log(output.text, backend, shown, seconds)

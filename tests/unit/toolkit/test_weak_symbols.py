@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pipelink_rules.compile.weak_symbols import demangle, find_clashes, weak_table
+from pipelink_rules.toolkit.weak_symbols import demangle, find_clashes, weak_table
 
 HEAD = ".version 9.5\n.target sm_90a\n.address_size 64\n"
 

@@ -13,9 +13,9 @@ from pipelink_rules.audit.machine_state import (
     State,
 )
 from pipelink_rules.audit.runtime_calls import Names, Table
-from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.model.contract import Contract, NamedBarrier
 from pipelink_rules.model.source_span import Expr
+from pipelink_rules.toolkit.ptx import read_ptx
 
 CONTRACT = Contract(
     "demo", "1.0.0", "", ("sm_90a",), named_barriers=(NamedBarrier("met", ("run",), Expr("64")),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.compile.ptxas_log import (
+from pipelink_rules.toolkit.ptxas_log import (
     SETMAXNREG_IGNORED,
     WGMMA_SERIALISED,
     FunctionLog,

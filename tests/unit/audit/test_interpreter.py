@@ -10,8 +10,8 @@ from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import InconclusiveError, SharedRange, State
 from pipelink_rules.audit.runtime_calls import Names
-from pipelink_rules.compile.ptx import Statement, read_ptx
 from pipelink_rules.model.contract import Contract
+from pipelink_rules.toolkit.ptx import Statement, read_ptx
 
 CONTRACT = Contract("demo", "1.0.0", "", ("sm_90a",))
 FENCE = "{ call.uni pl_fence_async, ( ); }"

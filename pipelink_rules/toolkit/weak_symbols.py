@@ -12,12 +12,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from shutil import which
 
-from pipelink_rules.compile.ptx import Function, Module, read_ptx
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.toolkit.process import run_tool
+from pipelink_rules.toolkit.ptx import Function, Module, read_ptx
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DEPOT = re.compile(r"__local_depot\d+")
@@ -133,3 +134,8 @@ def demangle(names: Sequence[str]) -> dict[str, str]:
     lines = output.text.splitlines()
     spelled = lines if output.ok and len(lines) == len(names) else names
     return dict(zip(names, spelled, strict=True))
+
+
+def weak_file(fatbin: str | Path) -> Path:
+    """The table of shared names that belongs to an object without a sidecar."""
+    return Path(fatbin).with_suffix(".weak.json")

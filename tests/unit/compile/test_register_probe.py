@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.compile.ptxas_log import AssemblerLog
 from pipelink_rules.compile.register_probe import Attempt, only_kernel, smallest, with_registers
 from pipelink_rules.toolkit.process import ToolOutput
+from pipelink_rules.toolkit.ptxas_log import AssemblerLog
 
 LOWEST, LIMIT = 24, 240
 COUNTS = list(range(LOWEST, LIMIT + 8, 8))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.toolkit.process import ToolOutput, run_tool
+from pipelink_rules.toolkit.process import (
+    ToolOutput,
+    command_note,
+    quote,
+    run,
+)
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-TIMEOUT = 1800.0  # seconds; the largest CuTe kernels take four minutes
-_QUOTED = 24  # lines of a tool's text in a message
 _NVCC = re.compile(r"^(?P<file>[^\s:(][^(:]*)\((?P<line>\d+)\): error(?: #[\w-]+)?: (?P<text>.*)$")
 _GCC = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$"
@@ -32,35 +34,6 @@ class Subject:
     header: str = ""  # text of the generated contract header, for did-you-mean
 
 
-def run(argv: Sequence[str], toolkit: Toolkit, cwd: str | Path | None = None) -> ToolOutput:
-    """Runs a tool of the toolkit; PL1204 or PL1205 where it could not do its work at all."""
-    output = run_tool(argv, toolkit.environment(os.environ), cwd=cwd, timeout=TIMEOUT)
-    check_alive(output)
-    return output
-
-
-def check_alive(output: ToolOutput) -> None:
-    """Raises where a tool crashed, could not start or never ended."""
-    tool = Path(output.argv[0]).name
-    if output.timed_out:
-        raise error(
-            "PL1205",
-            f"{tool} did not end within {TIMEOUT:.0f} s",
-            notes=(command_note(output),),
-            subject=tool,
-        )
-    if output.code < 0 or output.code in (126, 127):
-        ended = f"signal {-output.code}" if output.code < 0 else "it could not be started"
-        raise error(
-            "PL1204",
-            f"{tool} broke down ({ended})",
-            found=quote(output.text),
-            notes=(command_note(output),),
-            helps=("`pipelink doctor` checks the toolkit",),
-            subject=tool,
-        )
-
-
 def compile_checked(
     argv: Sequence[str], toolkit: Toolkit, subject: Subject, cwd: str | Path | None = None
 ) -> ToolOutput:
@@ -69,18 +42,6 @@ def compile_checked(
     if not output.ok:
         raise PipelinkError(diagnose(output, subject))
     return output
-
-
-def command_note(output: ToolOutput) -> str:
-    """The command, as it can be run again by hand."""
-    return "command: " + " ".join(output.argv)
-
-
-def quote(text: str, limit: int = _QUOTED) -> str:
-    """The first lines of a tool's text."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    cut = [f"... {len(lines) - limit} more lines"] if len(lines) > limit else []
-    return "\n".join(lines[:limit] + cut)
 
 
 def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:

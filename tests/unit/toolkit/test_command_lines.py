@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from link_fixtures import toolkit_of
 
-from pipelink_rules.compile import command_lines
+from pipelink_rules.toolkit import command_lines
 
 UNIT = command_lines.Unit(
     "a/scale.cu", "sm_90a", ("build/v", "include"), ("N=3",), ("ftz=true",), ("--diag-suppress=1",)

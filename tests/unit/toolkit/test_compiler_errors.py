@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from shipped_declarations import contracts
 
-from pipelink_rules.compile.compiler_errors import Subject, check_alive, diagnose, quote
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.toolkit.process import ToolOutput
+from pipelink_rules.toolkit.compiler_errors import Subject, diagnose
+from pipelink_rules.toolkit.process import ToolOutput, check_alive, quote
 
 
 def finding_of(text: str) -> Diagnostic:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pipelink_rules.compile.fatbin import FatbinImage, read_images
-from pipelink_rules.compile.object import runtime_file, weak_file
+from pipelink_rules.compile.object import runtime_file
+from pipelink_rules.toolkit.fatbin import FatbinImage, read_images
+from pipelink_rules.toolkit.weak_symbols import weak_file
 
 LISTING = """
 Fatbin ptx code:

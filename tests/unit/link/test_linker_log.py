@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.link.linker_log import failure, read_log
+from pipelink_rules.link.linker_log import link_failure, read_log
 
 COMMAND = ("nvlink", "a.fatbin")
 
@@ -27,7 +27,7 @@ COMMAND = ("nvlink", "a.fatbin")
     ],
 )
 def test_reasons_of_failure(text: str, code: str) -> None:
-    finding = failure(text, "demo", "nvlink 13.5", COMMAND)
+    finding = link_failure(text, "demo", "nvlink 13.5", COMMAND)
     assert finding.code == code
     assert text.splitlines()[0][:40] in finding.found
     assert finding.notes == ("command: nvlink a.fatbin",)
@@ -35,9 +35,9 @@ def test_reasons_of_failure(text: str, code: str) -> None:
 
 def test_an_entry_of_another_version_is_explained() -> None:
     text = "Unresolved extern function 'pl_scale_apply_0123456789ab'"
-    assert "digest" in failure(text, "demo", "nvlink", COMMAND).helps[0]
+    assert "digest" in link_failure(text, "demo", "nvlink", COMMAND).helps[0]
     text = "Unresolved extern function 'pl_ring_wait'"
-    assert "runtime" in failure(text, "demo", "nvlink", COMMAND).helps[0]
+    assert "runtime" in link_failure(text, "demo", "nvlink", COMMAND).helps[0]
 
 
 def test_partial_optimisation_is_seen_although_the_link_succeeds() -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pipelink_rules.audit.audit_role import audit_roles
-from pipelink_rules.compile.ptx import read_ptx
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import read_ptx
 
 CONTRACT = """\
 contract: 1

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from link_fixtures import bare_variant
 
-from pipelink_rules.compile.ptx import read_ptx
-from pipelink_rules.compile.ptx_scan import scan
-from pipelink_rules.compile.source_search import Sources
+from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Port, Role
 from pipelink_rules.model.source_span import Expr
+from pipelink_rules.toolkit.ptx import read_ptx
 
 BASE = bare_variant("scale")
 ROLE = Role("apply", Expr("4"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelink_rules.compile.ptx import read_ptx, without_comments
+from pipelink_rules.toolkit.ptx import read_ptx, without_comments
 
 TEXT = """
 .version 9.5

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipelink_rules.compile.options import flag_arguments
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 # Makes always-inlined helpers visible in the listing: they are shared between objects by name like
@@ -33,6 +33,15 @@ class Unit:
 def number(arch: str) -> str:
     """`sm_90a` -> `90a`."""
     return arch.removeprefix("sm_")
+
+
+def flag_arguments(flags: Iterable[str]) -> list[str]:
+    """Variant.flags as compiler arguments: all four are always said."""
+    values = dict(FLAG_DEFAULTS)
+    for flag in flags:
+        name, _, value = flag.partition("=")
+        values[name] = value == "true"
+    return [f"--{name}={str(value).lower()}" for name, value in sorted(values.items())]
 
 
 def _common(toolkit: Toolkit, unit: Unit) -> list[str]:

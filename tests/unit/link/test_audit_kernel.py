@@ -9,7 +9,7 @@ import pytest
 from link_fixtures import audit_of_demo, log_of, placement_of_demo, program_of_demo
 
 from pipelink_rules.link.audit_kernel import compare, planned_setmaxnreg, region_registers
-from pipelink_rules.link.sass import Code
+from pipelink_rules.link.sass import KernelCode
 from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.linked_kernel import BarrierSite
 from pipelink_rules.model.placement import Warpgroup
@@ -142,4 +142,4 @@ def test_roles_with_one_value_share_what_is_found_for_it() -> None:
 """
     groups = (Warpgroup(0, ("a", "b"), 40), Warpgroup(1, ("c",), 168))
     placement = placement_of_demo(warpgroups=groups, warps=(("c", 4), ("b", 1), ("a", 0)))
-    assert tuple(region_registers(Code(text), placement)) == (("a", 31), ("b", 31), ("c", 8))
+    assert tuple(region_registers(KernelCode(text), placement)) == (("a", 31), ("b", 31), ("c", 8))
