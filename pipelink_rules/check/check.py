@@ -42,8 +42,8 @@ CHECKS: tuple[Check, ...] = (
 
 def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:
     """All findings of a program, one per code and subject, sorted by code and place."""
-    resolved = ProgramIndex(program, target)
-    return _once(finding for item in CHECKS for finding in item.find(resolved))
+    index = ProgramIndex(program, target)
+    return _once(finding for item in CHECKS for finding in item.find(index))
 
 
 def check_stages(

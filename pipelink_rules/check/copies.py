@@ -37,9 +37,9 @@ def box_bytes(port: Port) -> int:
     return math.prod(extents) * DTYPES[port.members[0].dtype][0]
 
 
-def check_boxes(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0605: the inner row of a box is a multiple of 16 bytes."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         for port in instance.variant.contract.ports:
             if port.tile is None:
                 continue
@@ -59,10 +59,10 @@ def check_boxes(resolved: ProgramIndex) -> Iterator[Diagnostic]:
                 )
 
 
-def check_copy_bounds(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0602, PL0601: a copy moves bytes as they are, in the layout of its box."""
     told: set[tuple[str, str, str]] = set()
-    for instance, op, tensor, ring in check_copied_tiles(resolved):
+    for instance, op, tensor, ring in check_copied_tiles(index):
         member = next(member for member in ring.members if member.name == op.member)
         subject = f"{instance}.{op.target}.{op.member}"
         given = tensor.members[0]
@@ -156,10 +156,10 @@ def _bulk_layout(
     )
 
 
-def check_strides(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0606: rows of a tensor that is copied or stored start at multiples of 16 bytes."""
-    multiples = symbol_multiples(resolved)
-    for instance in resolved.program.instances:
+    multiples = symbol_multiples(index)
+    for instance in index.program.instances:
         contract = instance.variant.contract
         used = {
             op.source: op
@@ -183,10 +183,10 @@ def check_strides(resolved: ProgramIndex) -> Iterator[Diagnostic]:
                 break
 
 
-def symbol_multiples(resolved: ProgramIndex) -> dict[str, int]:
+def symbol_multiples(index: ProgramIndex) -> dict[str, int]:
     """What every symbol is a multiple of: all components of the program together."""
     found: dict[str, int] = {}
-    for contract in resolved.contracts.values():
+    for contract in index.contracts.values():
         for symbol in contract.symbols:
             found[symbol.name] = math.lcm(found.get(symbol.name, 1), symbol.multiple_of)
     return found
@@ -231,49 +231,47 @@ def _stride(
     )
 
 
-def check_copy_coverage(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0607: the copies of an item bring exactly the bytes of its tiles."""
-    blueprint, program = resolved.blueprint, resolved.program
+    protocol, program = index.protocol, index.program
     fields = {name: field.clip(2) for name, field in ranges(program).items()}
     stages = {channel.name: channel.minimum for channel in program.channels}
     try:
-        composition, _ = compose(blueprint, stages, [fields], alone=True)
+        composition, _ = compose(protocol, stages, [fields], alone=True)
     except TooManyOperations:  # told by the protocol
         return
     copied: dict[tuple[str, str, str], list[str]] = {}
     for process in composition.processes:
         for action in process.period:
-            if action.kind == COPY and action.item == 0:
-                tile = action.origin.text.split(".")[-1]
-                key = (action.origin.instance, action.origin.name, tile)
-                copied.setdefault(key, []).append(action.origin.text.split()[1])
+            copy = action.origin.operation
+            if action.kind == COPY and action.item == 0 and copy is not None:
+                key = (action.origin.instance, copy.target, copy.member)
+                copied.setdefault(key, []).append(copy.source)
     for channel in program.channels:
         if channel.kind != RING:
             continue
         instance, name = channel.producer
-        port = resolved.port(channel.producer)
-        warps = resolved.home(instance, port.role).warps
+        port = index.port(channel.producer)
+        warps = index.home(instance, port.role).warps
         for member in port.members:
             sources = copied.get((instance, name, member.name), [])
-            tensors = [resolved.contracts[instance].port(source) for source in sources]
+            tensors = [index.contracts[instance].port(source) for source in sources]
             bulk = [tensor for tensor in tensors if tensor.tile is None]
             if len(tensors) > 1 and bulk:
-                yield _twice(resolved, channel.producer, member, len(tensors))
+                yield _twice(index, channel.producer, member, len(tensors))
             if not tensors or bulk:
                 continue
             brought = sum(box_bytes(tensor) for tensor in tensors) * warps
             if brought != member_bytes(member):
-                yield _coverage(
-                    resolved, channel.producer, member, tensors[0], brought, len(tensors)
-                )
-    yield from _stores_cover(resolved, composition)
+                yield _coverage(index, channel.producer, member, tensors[0], brought, len(tensors))
+    yield from _stores_cover(index, composition)
 
 
-def _twice(resolved: ProgramIndex, end: tuple[str, str], member: Member, times: int) -> Diagnostic:
-    port = resolved.port(end)
+def _twice(index: ProgramIndex, end: tuple[str, str], member: Member, times: int) -> Diagnostic:
+    port = index.port(end)
     copies = [
         op
-        for op in operations(resolved.role_of(end).body)
+        for op in operations(index.role_of(end).body)
         if (op.verb, op.target, op.member) == ("copy", end[1], member.name)
     ]
     return Diagnostic(
@@ -294,7 +292,7 @@ def _twice(resolved: ProgramIndex, end: tuple[str, str], member: Member, times: 
 
 
 def _coverage(
-    resolved: ProgramIndex,
+    index: ProgramIndex,
     end: tuple[str, str],
     member: Member,
     tensor: Port,
@@ -304,7 +302,7 @@ def _coverage(
     size = member_bytes(member)
     assert tensor.tile is not None
     box = shape_of(replace(member, shape=tensor.tile.box))
-    warps = resolved.home(end[0], tensor.role).warps
+    warps = index.home(end[0], tensor.role).warps
     by = f", by each of {warps} warps" if warps > 1 else ""
     return Diagnostic(
         "PL0607",
@@ -329,55 +327,49 @@ def _coverage(
     )
 
 
-def _stores_cover(resolved: ProgramIndex, composition: Composition) -> Iterator[Diagnostic]:
+def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Diagnostic]:
     """A stage of a buffer holds what its warps store from it."""
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for process in composition.processes:
         for action in process.period:
             origin = action.origin
-            buffers = (
-                {b.name: b for b in resolved.contracts[origin.instance].buffers}
-                if origin.instance
-                else {}
-            )
-            if action.kind != STORE or origin.name not in buffers:
+            if action.kind != STORE or origin.operation is None or origin.end in reported:
                 continue
-            key = (origin.instance, origin.name)
-            tensor = resolved.contracts[origin.instance].port(origin.text.split()[-1])
-            if key in told or tensor.tile is None:
+            contract = index.contracts[origin.instance]
+            buffer = next((item for item in contract.buffers if item.name == origin.name), None)
+            tensor = contract.port(origin.operation.source)
+            if buffer is None or tensor.tile is None:
                 continue
-            told.add(key)
+            reported.add(origin.end)
             same = [a for a in process.period if a.target == action.target]
             writes = sum(a.kind == WRITE for a in same) or 1
             stores = sum(a.kind == STORE for a in same)
-            buffer = buffers[origin.name]
-            warps = evaluate(resolved.contracts[origin.instance].role(origin.role).warps, {})
+            warps = evaluate(contract.role(origin.role).warps, {})
             stage = evaluate(buffer.bytes, {}) // buffer.stages
-            stored = box_bytes(tensor) * warps * stores // writes
-            if stored > stage:
-                yield Diagnostic(
-                    "PL0607",
-                    f"a stage of buffer `{origin.instance}.{buffer.name}` has {stage} bytes, "
-                    f"{stored} are stored from it",
-                    labels(
-                        (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage} bytes"),
-                        (
-                            tensor.tile.span,
-                            f"{count(warps, 'warp')}, one box of {box_bytes(tensor)} bytes each",
-                        ),
-                    ),
-                    expected=f"{stored} bytes a stage",
-                    found=f"{stage} bytes",
-                    at_run_time="the copies read and store what lies behind the buffer",
-                    helps=(f"set `bytes` of buffer `{buffer.name}` to {stored * buffer.stages}",),
-                    subject=f"{origin.instance}.{buffer.name}",
-                )
+            box = box_bytes(tensor)
+            stored = box * warps * stores // writes
+            if stored <= stage:
+                continue
+            yield Diagnostic(
+                "PL0607",
+                f"a stage of buffer `{qualified_name(origin.end)}` has {stage} bytes, "
+                f"{stored} are stored from it",
+                labels(
+                    (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage} bytes"),
+                    (tensor.tile.span, f"{count(warps, 'warp')}, one box of {box} bytes each"),
+                ),
+                expected=f"{stored} bytes a stage",
+                found=f"{stage} bytes",
+                at_run_time="the copies read and store what lies behind the buffer",
+                helps=(f"set `bytes` of buffer `{buffer.name}` to {stored * buffer.stages}",),
+                subject=qualified_name(origin.end),
+            )
 
 
-def check_bulk_sizes(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0612: a bulk copy has a multiple of 16 bytes and stays within its tile."""
-    fields = ranges(resolved.program)
-    for instance, op, tensor, ring in check_copied_tiles(resolved):
+    fields = ranges(index.program)
+    for instance, op, tensor, ring in check_copied_tiles(index):
         if tensor.tile is not None or ring.tx_bytes is None:
             continue
         room = sum(member_bytes(member) for member in ring.members)

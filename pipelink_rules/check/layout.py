@@ -103,12 +103,12 @@ def describe(member: Member) -> str:
     return order + (f", swizzle {member.layout.swizzle}" if member.layout.swizzle else "")
 
 
-def check_layouts(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_layouts(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0601: the layouts of a tile, as maps, are equal on both ends of a ring."""
-    for connection in resolved.program.connections:
+    for connection in index.program.connections:
         if connection.transfer not in (RING, MULTICAST):
             continue
-        source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
+        source, sink = index.port(connection.producer), index.port(connection.consumer)
         taken = {member.name: member for member in sink.members}
         for member in source.members:
             other = taken.get(member.name)
@@ -141,9 +141,9 @@ def _differ(
     )
 
 
-def check_copied_tiles(resolved: ProgramIndex) -> Iterator[tuple[str, Operation, Port, Port]]:
+def check_copied_tiles(index: ProgramIndex) -> Iterator[tuple[str, Operation, Port, Port]]:
     """(instance, operation, tensor, ring) of every tensor copy into a ring."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         for role in contract.roles:
             for op in operations(role.body):
@@ -151,32 +151,32 @@ def check_copied_tiles(resolved: ProgramIndex) -> Iterator[tuple[str, Operation,
                     yield instance.name, op, contract.port(op.source), contract.port(op.target)
 
 
-def check_stage_alignment(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_stage_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0604: every tile of every stage starts where its swizzle and its copies ask."""
     tensor_copies = {
         (instance, op.target, op.member)
-        for instance, op, tensor, _ in check_copied_tiles(resolved)
+        for instance, op, tensor, _ in check_copied_tiles(index)
         if tensor.tile is not None
     }
-    for channel in resolved.program.channels:
+    for channel in index.program.channels:
         if channel.kind != RING:
             continue
         offsets = dict(channel.member_offsets)
         for end in (channel.producer, *channel.consumers):
-            for member in resolved.port(end).members:
+            for member in index.port(end).members:
                 need = ALIGN[member.layout.swizzle]
                 if (*end, member.name) in tensor_copies:
                     need = max(need, COPY_ALIGN)
                 at = offsets.get(member.name, 0)
                 if channel.align % need or channel.stage_bytes % need or at % need:
-                    yield _misaligned(resolved, channel, member, need, at)
+                    yield _misaligned(index, channel, member, need, at)
                     break
 
 
 def _misaligned(
-    resolved: ProgramIndex, channel: Channel, member: Member, need: int, at: int
+    index: ProgramIndex, channel: Channel, member: Member, need: int, at: int
 ) -> Diagnostic:
-    connection = resolved.connection(channel)
+    connection = index.connection(channel)
     have = math.gcd(channel.align, channel.stage_bytes, at)
     why = f"swizzle {member.layout.swizzle}" if member.layout.swizzle else "a tensor copy"
     return Diagnostic(
@@ -195,9 +195,9 @@ def _misaligned(
     )
 
 
-def check_buffer_alignment(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0604: a buffer that a tensor copy stores from starts where the copy's swizzle asks."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         buffers = {buffer.name: buffer for buffer in contract.buffers}
         told: set[str] = set()

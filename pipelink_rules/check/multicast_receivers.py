@@ -8,20 +8,20 @@ from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.expression.expression import names
-from pipelink_rules.model.contract import Repeat, Role
+from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source_span import Span
 
 
-def check_multicast_receivers(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_multicast_receivers(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0804: no count of operations depends on a field that varies inside a cluster."""
-    program = resolved.program
+    program = index.program
     scheduler = program.schedule[0]
-    work = resolved.contracts[scheduler].work
+    work = index.contracts[scheduler].work
     varying = {field.name: field for field in work.fields if field.along} if work else {}
     shared = [channel for channel in program.channels if channel.multicast]
     if not shared or not varying:
         return
-    for instance, name, place, what in _counts(resolved):
+    for instance, name, place, what in _counts(index):
         field = varying.get(name)
         if field is None:
             continue
@@ -33,44 +33,36 @@ def check_multicast_receivers(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             labels(
                 (place, f"depends on `{name}`"),
                 (field.span, f"`{scheduler}` gives another `{name}` along {axes}"),
-                (resolved.connection(shared[0]).span, "loaded for all of them"),
+                (index.connection(shared[0]).span, "loaded for all of them"),
             ),
             expected=f"a field that is the same in all CTAs of a cluster, for `{name}`",
             found=f"`{name}` varies along {axes}",
             at_run_time="a CTA gets copies of items that it does not take: it or the others hang",
             helps=(
                 f"let every CTA of a cluster do the same for every `{name}`",
-                f'or turn it off: transfers={{"{_consumer(resolved)}": "ring"}}',
+                f'or turn it off: transfers={{"{_consumer(index)}": "ring"}}',
             ),
             subject=f"{scheduler}.{name}",
         )
 
 
-def _consumer(resolved: ProgramIndex) -> str:
-    channel = next(item for item in resolved.program.channels if item.multicast)
+def _consumer(index: ProgramIndex) -> str:
+    channel = next(item for item in index.program.channels if item.multicast)
     return ".".join(channel.consumers[0])
 
 
-def _counts(resolved: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
+def _counts(index: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
     """(instance, field, place, what): everything that decides how much a role does."""
-    for item in resolved.program.instances:
+    for item in index.program.instances:
         contract = item.variant.contract
         for role in contract.roles:
-            for repeat in _repeats(role):
+            for repeat in repeats(role.body):
                 for name in sorted(names(repeat.count)):
                     yield item.name, name, repeat.span, "a repeat"
         for port in contract.ports:
             for clause, expr in (("rate", port.rate), ("tx_bytes", port.tx_bytes)):
                 for name in sorted(names(expr)) if expr else ():
                     yield item.name, name, port.where(clause), f"`{clause}` of `{port.name}`"
-
-
-def _repeats(role: Role) -> Iterator[Repeat]:
-    todo = [op for op in role.body if isinstance(op, Repeat)]
-    while todo:
-        repeat = todo.pop(0)
-        yield repeat
-        todo += [op for op in repeat.body if isinstance(op, Repeat)]
 
 
 CHECKS = (Check(("PL0804",), check_multicast_receivers),)

@@ -11,13 +11,13 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.program import Instance
 
 
-def check_numerical_contracts(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_numerical_contracts(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1102: both ends of registers and tensor memory accumulate alike and treat NaN alike."""
-    for connection in resolved.program.connections:
-        if resolved.port(connection.producer).space not in ("registers", "tensor_memory"):
+    for connection in index.program.connections:
+        if index.port(connection.producer).space not in ("registers", "tensor_memory"):
             continue
-        source = resolved.contracts[connection.producer[0]].numeric
-        sink = resolved.contracts[connection.consumer[0]].numeric
+        source = index.contracts[connection.producer[0]].numeric
+        sink = index.contracts[connection.consumer[0]].numeric
         for clause in ("accumulate", "nan"):
             given, taken = getattr(source, clause), getattr(sink, clause)
             if not (source.span and sink.span and given and taken) or given == taken:
@@ -39,9 +39,9 @@ def check_numerical_contracts(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             break
 
 
-def check_flags(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1208: every object of one link is compiled with the same flags that change numbers."""
-    instances = resolved.program.instances
+    instances = index.program.instances
     for flag, default in FLAG_DEFAULTS.items():
         on: dict[bool, list[Instance]] = {True: [], False: []}
         for instance in instances:

@@ -25,8 +25,8 @@ class ProgramIndex:
         }
 
     @cached_property
-    def blueprint(self) -> ProtocolIndex:
-        """The program made ready for its protocol."""
+    def protocol(self) -> ProtocolIndex:
+        """The look-ups of its protocol."""
         return ProtocolIndex(self.program)
 
     @cached_property

@@ -35,9 +35,9 @@ _VERBS = {
 }
 
 
-def check_convergence(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_convergence(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0707: wgmma runs in converged warpgroups, runtime operations in converged warps."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         for role in instance.variant.contract.roles:
             if role.schedule:
                 continue
@@ -85,9 +85,9 @@ def _torn(instance: str, role: Role) -> Diagnostic:
     )
 
 
-def check_declared_accesses(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_declared_accesses(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0510: every port is used by an operation of its role, every buffer read."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         for port in contract.ports:
             role = contract.role(port.role)

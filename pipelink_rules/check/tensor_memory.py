@@ -14,12 +14,12 @@ from pipelink_rules.model.target import TARGETS
 QUADRANTS = 4  # warp w of a warpgroup reaches lanes 32 * w to 32 * w + 31
 
 
-def check_tensor_memory_available(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_tensor_memory_available(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0810: the target has tensor memory."""
-    if resolved.target.tmem_columns:
+    if index.target.tmem_columns:
         return
     have = [target.name for target in TARGETS.values() if target.tmem_columns]
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         for port in contract.ports:
             if port.space != "tensor_memory":
@@ -27,25 +27,25 @@ def check_tensor_memory_available(resolved: ProgramIndex) -> Iterator[Diagnostic
             yield Diagnostic(
                 "PL0810",
                 f"port `{instance.name}.{port.name}` is in tensor memory, which "
-                f"{resolved.target.name} does not have",
+                f"{index.target.name} does not have",
                 labels(
                     (port.where("space"), "in tensor memory"),
-                    (resolved.program.spec.where("archs", resolved.target.name), "for this target"),
+                    (index.program.spec.where("archs", index.target.name), "for this target"),
                 ),
                 expected=f"a target with tensor memory: {', '.join(have)}",
-                found=resolved.target.name,
+                found=index.target.name,
                 helps=(
-                    f"remove {resolved.target.name} from `archs`, or take a component that keeps "
+                    f"remove {index.target.name} from `archs`, or take a component that keeps "
                     "its accumulators in registers",
                 ),
                 subject=f"{instance.name}.{port.name}",
             )
 
 
-def check_lane_coverage(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0702: what moves data through registers runs on whole warpgroups."""
-    for instance, role, op in _tensor_ops(resolved, ("read", "write")):
-        warps = resolved.home(instance, role.name).warps
+    for instance, role, op in _tensor_ops(index, ("read", "write")):
+        warps = index.home(instance, role.name).warps
         if warps % QUADRANTS == 0:
             continue
         left = ", ".join(
@@ -68,10 +68,10 @@ def check_lane_coverage(resolved: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-def check_single_issuer(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_single_issuer(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0707: one thread issues tcgen05.mma, so its role is one warp."""
-    for instance, role, op in _tensor_ops(resolved, ("mma",)):
-        warps = resolved.home(instance, role.name).warps
+    for instance, role, op in _tensor_ops(index, ("mma",)):
+        warps = index.home(instance, role.name).warps
         if warps == 1:
             continue
         yield Diagnostic(
@@ -90,10 +90,10 @@ def check_single_issuer(resolved: ProgramIndex) -> Iterator[Diagnostic]:
 
 
 def _tensor_ops(
-    resolved: ProgramIndex, verbs: tuple[str, ...]
+    index: ProgramIndex, verbs: tuple[str, ...]
 ) -> Iterator[tuple[str, Role, Operation]]:
     """(instance, role, operation): the first one of each role that is about tensor memory."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         tensor = {port.name for port in contract.ports if port.space == "tensor_memory"}
         for role in contract.roles:
@@ -103,13 +103,13 @@ def _tensor_ops(
                     break
 
 
-def check_commit_scope(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0811: a stage that CTAs of a cluster fill for each other is given back to all of them."""
-    for channel in resolved.program.channels:
+    for channel in index.program.channels:
         if not channel.multicast:
             continue
         for end in channel.consumers:
-            role = resolved.role_of(end)
+            role = index.role_of(end)
             commits = [
                 op
                 for op in operations(role.body)
@@ -117,7 +117,7 @@ def check_commit_scope(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             ]
             if not commits:
                 continue
-            connection = resolved.connection(channel, end)
+            connection = index.connection(channel, end)
             members = ", ".join(f"`{item.member}`" for item in channel.multicast)
             yield Diagnostic(
                 "PL0811",

@@ -34,10 +34,10 @@ def same_shape(a: Member, b: Member) -> bool:
     )
 
 
-def check_tiles(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0610, PL0602, PL0609: the tiles of an item, or the fragment, are the same on both ends."""
-    for connection in resolved.program.connections:
-        source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
+    for connection in index.program.connections:
+        source, sink = index.port(connection.producer), index.port(connection.consumer)
         given = {member.name: member for member in source.members}
         taken = {member.name: member for member in sink.members}
         if list(given) != list(taken):
@@ -112,10 +112,10 @@ def _shape(connection: Connection, given: Member, taken: Member) -> Diagnostic:
     )
 
 
-def check_fragments(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_fragments(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0608, PL0611: what passes in registers fits the threads of both ends."""
-    for connection in resolved.program.connections:
-        source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
+    for connection in index.program.connections:
+        source, sink = index.port(connection.producer), index.port(connection.consumer)
         if source.space != "registers":
             continue
         if source.fragment != sink.fragment:
@@ -151,18 +151,18 @@ def check_fragments(resolved: ProgramIndex) -> Iterator[Diagnostic]:
                 helps=("let the producer await its groups before it passes the fragment on",),
                 subject=connection.name,
             )
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         for port in instance.variant.contract.ports:
-            yield from _fragment_rows(resolved, instance.name, port)
+            yield from _fragment_rows(index, instance.name, port)
 
 
-def _fragment_rows(resolved: ProgramIndex, instance: str, port: Port) -> Iterator[Diagnostic]:
+def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[Diagnostic]:
     """A wgmma fragment has 64 rows per warpgroup of its role; `in_place` keeps the shape."""
     if port.fragment != "wgmma_m64":
         return
     member = port.members[0]
     rows = evaluate(member.shape[0], {})
-    role = resolved.role_of((instance, port.name))
+    role = index.role_of((instance, port.name))
     warps = evaluate(role.warps, {})
     if rows * 4 != warps * 64:
         yield Diagnostic(
@@ -179,7 +179,7 @@ def _fragment_rows(resolved: ProgramIndex, instance: str, port: Port) -> Iterato
             subject=f"{instance}.{port.name}",
         )
     if port.in_place:
-        other = resolved.contracts[instance].port(port.in_place)
+        other = index.contracts[instance].port(port.in_place)
         if not same_shape(other.members[0], member):
             yield Diagnostic(
                 "PL0608",
@@ -197,10 +197,10 @@ def _fragment_rows(resolved: ProgramIndex, instance: str, port: Port) -> Iterato
             )
 
 
-def check_rates(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_rates(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1002: both ends move as many items per work item, whatever the work item."""
-    for connection in resolved.program.connections:
-        source, sink = resolved.port(connection.producer), resolved.port(connection.consumer)
+    for connection in index.program.connections:
+        source, sink = index.port(connection.producer), index.port(connection.consumer)
         if source.space not in ("ring", "tensor_memory") or equal(source.rate, sink.rate):
             continue
         yield Diagnostic(
@@ -220,10 +220,10 @@ def check_rates(resolved: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-def check_scalars(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0613: one launcher keyword has one type."""
-    for keyword, ends in resolved.program.scalars:
-        ports = [(qualified_name(end), resolved.port(end)) for end in ends]
+    for keyword, ends in index.program.scalars:
+        ports = [(qualified_name(end), index.port(end)) for end in ends]
         for name, port in ports[1:]:
             first, other = ports[0]
             if port.type == other.type:
@@ -234,7 +234,7 @@ def check_scalars(resolved: ProgramIndex) -> Iterator[Diagnostic]:
                 labels(
                     (port.where("type"), f"`{name}` takes {port.type}"),
                     (other.where("type"), f"`{first}` takes {other.type}"),
-                    (resolved.program.spec.where("scalars", keyword), ""),
+                    (index.program.spec.where("scalars", keyword), ""),
                 ),
                 expected=other.type,
                 found=port.type,
@@ -244,9 +244,9 @@ def check_scalars(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def check_proxies(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0614: `proxy` of a ring port is the proxy that its operations use."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         for port in contract.ports:
             if port.space != "ring":

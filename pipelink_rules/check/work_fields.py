@@ -13,12 +13,12 @@ from pipelink_rules.model.contract import Contract, WorkField
 SAMPLES = 32
 
 
-def check_field_ranges(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1001: the schedule gives only values that every role can take."""
-    scheduler = resolved.program.schedule[0]
-    contract = resolved.contracts[scheduler]
+    scheduler = index.program.schedule[0]
+    contract = index.contracts[scheduler]
     given = {field.name: field for field in contract.work.fields} if contract.work else {}
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         work = instance.variant.contract.work
         if instance.name == scheduler or work is None:
             continue
@@ -125,10 +125,10 @@ def _values(contract: Contract, source: WorkField) -> list[int]:
     return found
 
 
-def check_tensor_order(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0507: nothing in one kernel orders a write of a tensor before another use of it."""
-    for keyword, ends in resolved.program.tensors:
-        ports = [(end, resolved.port(end)) for end in ends]
+    for keyword, ends in index.program.tensors:
+        ports = [(end, index.port(end)) for end in ends]
         written = [(end, port) for end, port in ports if port.direction == "out"]
         if not written or len(ports) == 1:
             continue
@@ -141,7 +141,7 @@ def check_tensor_order(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             f"tensor `{keyword}` is written by `{qualified_name(end)}` and "
             f"{'read' if reads else 'written'} by `{qualified_name(other)}` in no order",
             labels(
-                (resolved.program.spec.where("tensors", keyword), ""),
+                (index.program.spec.where("tensors", keyword), ""),
                 (port.span, f"`{qualified_name(end)}` writes it"),
                 (second.span, f"`{qualified_name(other)}` {verb} it"),
             ),

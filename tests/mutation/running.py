@@ -38,13 +38,13 @@ def protocols(program: Program, stages: Mapping[str, int] | None = None) -> tupl
 
 
 def _compose(program: Program, fixed: Mapping[str, int] | None) -> list[Composition]:
-    blueprint = ProtocolIndex(program)
+    protocol = ProtocolIndex(program)
     fields = ranges(program)
     found = []
     for stages in [fixed] if fixed else _smallest(program):
-        for trip in TRIPS if blueprint.loops else TRIPS[:1]:
+        for trip in TRIPS if protocol.loops else TRIPS[:1]:
             work = {name: field.clip(trip) for name, field in fields.items()}
-            composition, problems = compose(blueprint, stages, [work])
+            composition, problems = compose(protocol, stages, [work])
             if not problems:
                 found.append(composition)
     return found

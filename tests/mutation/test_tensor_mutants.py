@@ -43,11 +43,11 @@ def judged(name: str, text: str, mutant: Mutant, data: dict[str, Any]) -> Progra
 
 def runs_well(program: Program) -> bool:
     """Every interleaving of a few work items, for the smallest stages and few trips."""
-    blueprint = ProtocolIndex(program)
+    protocol = ProtocolIndex(program)
     stages = {channel.name: channel.minimum for channel in program.channels}
     for trip in (1, 2):
         work = {field: values.clip(trip) for field, values in ranges(program).items()}
-        composition, problems = compose(blueprint, stages, [work])
+        composition, problems = compose(protocol, stages, [work])
         if problems or explore(unroll(with_known_bytes(composition), 3), 60_000) != OK:
             return False
     return True

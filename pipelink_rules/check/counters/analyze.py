@@ -13,6 +13,7 @@ does not depend on who runs first: what must have happened is decided by holding
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.model import Origin
@@ -136,35 +137,74 @@ def _until(steps: tuple[GroupOp, ...], kind: str) -> tuple[GroupOp, ...]:
     return steps
 
 
-class Problem(NamedTuple):
-    """One defect.
+@dataclass(frozen=True)
+class GroupProblem:
+    """One defect of a group of work items; `first` is its first clause."""
 
-    kind        code    first, second                    numbers
-    never       PL0403  the until, -                     wanted, made by all items
-    later       PL0401  the until, -                     wanted, made by the items before it
-    unordered   PL0507  an access, another one           items of both
-    unfenced    PL0502  generic, asynchronous access     items of both
-    incomplete  PL0505  bulk store, the access after it  items of both
-    unwritten   PL0508  the read, -                      item
-    """
-
-    kind: str
     first: GroupOp
-    second: GroupOp | None
-    numbers: tuple[int, ...]
 
 
-def analyze(group: Group, cleared: Collection[str] = ()) -> Iterator[Problem]:
+@dataclass(frozen=True)
+class WaitProblem(GroupProblem):
+    """An until that waits for more arrivals than are made."""
+
+    expected: int
+    made: int
+    item: int
+
+
+@dataclass(frozen=True)
+class EndlessWait(WaitProblem):
+    """PL0403: all items together make fewer arrivals."""
+
+
+@dataclass(frozen=True)
+class WaitForLaterItem(WaitProblem):
+    """PL0401: the items before it make fewer arrivals."""
+
+
+@dataclass(frozen=True)
+class AccessProblem(GroupProblem):
+    """Two accesses of one piece of scratch memory, and their items."""
+
+    second: GroupOp
+    items: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class UnorderedAccesses(AccessProblem):
+    """PL0507: nothing orders them."""
+
+
+@dataclass(frozen=True)
+class UnfencedAccesses(AccessProblem):
+    """PL0502: a generic access, then an asynchronous one without a proxy fence."""
+
+
+@dataclass(frozen=True)
+class IncompleteStore(AccessProblem):
+    """PL0505: a bulk store that may not be complete when the other access begins."""
+
+
+@dataclass(frozen=True)
+class UnwrittenScratch(GroupProblem):
+    """PL0508: a read of what nobody has written."""
+
+    item: int
+
+
+def analyze(group: Group, cleared: Collection[str] = ()) -> Iterator[GroupProblem]:
     """Every problem once per pair of clauses.  `cleared`: memories that are zero at launch."""
-    told: set[tuple[object, ...]] = set()
+    reported: set[tuple[object, ...]] = set()
     for problem in (*_waits(group), *_accesses(group, cleared)):
-        key = (problem.kind, problem.first.origin, problem.second and problem.second.origin)
-        if key not in told:
-            told.add(key)
+        second = problem.second.origin if isinstance(problem, AccessProblem) else None
+        key = (type(problem), problem.first.origin, second)
+        if key not in reported:
+            reported.add(key)
             yield problem
 
 
-def _waits(group: Group) -> Iterator[Problem]:
+def _waits(group: Group) -> Iterator[WaitProblem]:
     """An item may only wait for signals of items with lower numbers.
 
     Then every wait ends: all roles take the items in order, and so all items below the lowest one
@@ -183,12 +223,12 @@ def _waits(group: Group) -> Iterator[Problem]:
             made = signals.get(step.target, {})
             before = sum(count for item, count in made.items() if item < line.item)
             if step.amount > sum(made.values()):
-                yield Problem("never", step, None, (step.amount, sum(made.values()), line.item))
+                yield EndlessWait(step, step.amount, sum(made.values()), line.item)
             elif step.amount > before:
-                yield Problem("later", step, None, (step.amount, before, line.item))
+                yield WaitForLaterItem(step, step.amount, before, line.item)
 
 
-def _accesses(group: Group, cleared: Collection[str]) -> Iterator[Problem]:
+def _accesses(group: Group, cleared: Collection[str]) -> Iterator[GroupProblem]:
     order = Order(group)
     places = [
         (number, position)
@@ -219,40 +259,41 @@ def _conflict(group: Group, one: Place, other: Place) -> bool:
     return _same(a, b) and WRITE in (a.kind, b.kind)
 
 
-def _pair(order: Order, one: Place, other: Place) -> Iterator[Problem]:
+def _pair(order: Order, one: Place, other: Place) -> Iterator[AccessProblem]:
     group = order.group
     if one[0] == other[0]:
         line = group[one[0]]
         between = line.steps[one[1] : other[1]]
         if line.together and line.warps > 1 and not any(step.kind == SYNC for step in between):
-            yield Problem("unordered", _step(group, one), _step(group, other), (line.item,) * 2)
+            items = (line.item, line.item)
+            yield UnorderedAccesses(_step(group, one), _step(group, other), items)
         return
     first, second = one, other
     kind = _order(order, one, other)
-    if kind == "unordered":
+    if kind is UnorderedAccesses:
         back = _order(order, other, one)
-        if back != "unordered":
+        if back is not UnorderedAccesses:
             first, second, kind = other, one, back
     if kind:
         items = (group[first[0]].item, group[second[0]].item)
-        yield Problem(kind, _step(group, first), _step(group, second), items)
+        yield kind(_step(group, first), _step(group, second), items)
 
 
-def _order(order: Order, first: Place, second: Place) -> str:
-    """What is missing for an access to be over before another one begins; "" where nothing is."""
+def _order(order: Order, first: Place, second: Place) -> type[AccessProblem] | None:
+    """Why an access need not be over before another one begins; None where it is."""
     group = order.group
     if not order.before(first, second):
-        return "unordered"
+        return UnorderedAccesses
     end = end_of(group[first[0]], first[1])
     if end is None or not order.before((first[0], end), second):
-        return "incomplete"
+        return IncompleteStore
     a, b = _step(group, first), _step(group, second)
     if b.asynchronous and not a.asynchronous and not has_proxy_fence(group, first, second):
-        return "unfenced"
-    return ""
+        return UnfencedAccesses
+    return None
 
 
-def _unwritten(order: Order, read: Place, places: list[Place]) -> Iterator[Problem]:
+def _unwritten(order: Order, read: Place, places: list[Place]) -> Iterator[UnwrittenScratch]:
     """Every piece that is read and that anybody writes is written before."""
     group = order.group
     step = _step(group, read)
@@ -271,4 +312,4 @@ def _unwritten(order: Order, read: Place, places: list[Place]) -> Iterator[Probl
         or (place[0] != read[0] and order.before(place, read))
     }
     if not wanted or not (wanted <= given or ALL in given):
-        yield Problem("unwritten", step, None, (group[read[0]].item,))
+        yield UnwrittenScratch(step, group[read[0]].item)

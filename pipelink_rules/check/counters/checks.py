@@ -26,17 +26,17 @@ WIDE = ("gpu", "sys")  # scopes that reach every CTA of the grid
 STEPS = (0, 1, 2, 3, 5, 8, 63, 64, 65, 4096, 2**17)  # multiples that symbols are tried at
 
 
-def scopes(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0507: items run on any CTA of the grid, so both ends have to reach all of them."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         for port in instance.variant.contract.ports:
             if port.space != "counter" or port.scope in WIDE:
                 continue
             end = (instance.name, port.name)
             verb = "signals" if port.direction == "out" else "waits"
             others = [
-                (resolved.port(other).where("scope"), f"`{qualified_name(other)}`: the other end")
-                for item in resolved.program.connections
+                (index.port(other).where("scope"), f"`{qualified_name(other)}`: the other end")
+                for item in index.program.connections
                 for other in (item.producer, item.consumer)
                 if end in (item.producer, item.consumer) and other != end
             ]
@@ -54,9 +54,9 @@ def scopes(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def arrivals(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0201: every warp of the role that signals arrives once."""
-    for instance, role, op, port in users(resolved):
+    for instance, role, op, port in users(index):
         warps, counted = evaluate(role.warps, {}), evaluate(port.arrivals, {})
         if op.verb == "signal" and warps != counted:
             yield Diagnostic(
@@ -75,12 +75,12 @@ def arrivals(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def resident(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def resident(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1003: who waits for other CTAs needs all of them on the device at once."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         contract = instance.variant.contract
         waits = [
-            op for name, _, op, _ in users(resolved) if name == instance.name and op.verb == "until"
+            op for name, _, op, _ in users(index) if name == instance.name and op.verb == "until"
         ]
         if waits and contract.coresident != "grid":
             port = contract.port(waits[0].target)
@@ -97,34 +97,34 @@ def resident(resolved: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def indices(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def indices(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1005: one field indexes a counter; the schedule numbers and bounds it."""
     first: dict[str, tuple[str, Operation]] = {}
-    numbered = tile_numberings(resolved)
-    if math.prod(resolved.program.cluster) > 1:
-        yield from _on_clusters(resolved)
+    numbered = tile_numberings(index)
+    if math.prod(index.program.cluster) > 1:
+        yield from _on_clusters(index)
         return
-    for instance, role, op, port in users(resolved):
-        target, field = defining_port(resolved, (instance, port.name)), op.index[0]
+    for instance, role, op, port in users(index):
+        target, field = defining_port(index, (instance, port.name)), op.index[0]
         other = first.setdefault(target, (field.text, op))
         if other[0] != field.text:
             yield _two_fields(target, other, field, op)
         elif field.text not in numbered:
-            yield _not_numbered(resolved, f"{instance}.{role.name}", op, field)
+            yield _not_numbered(index, f"{instance}.{role.name}", op, field)
         elif port.space == "counter" and port.direction == "out":
-            problem = _beyond(resolved, instance, port, field.text)
+            problem = _beyond(index, instance, port, field.text)
             if problem:
-                yield _out_of_range(resolved, instance, role, op, port, problem)
+                yield _out_of_range(index, instance, role, op, port, problem)
 
 
-def _on_clusters(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def _on_clusters(index: ProgramIndex) -> Iterator[Diagnostic]:
     """Items of clusters are shared by CTAs: how often they signal is another question."""
-    size = math.prod(resolved.program.cluster)
-    for instance, role, op, _ in users(resolved):
+    size = math.prod(index.program.cluster)
+    for instance, role, op, _ in users(index):
         yield Diagnostic(
             "PL1005",
             f"`{instance}.{role.name}` uses counters or scratch memory in clusters of {size} CTAs",
-            labels((op.span, "for instance here"), (resolved.program.spec.where("cluster"), "")),
+            labels((op.span, "for instance here"), (index.program.spec.where("cluster"), "")),
             expected="one CTA a work item",
             found=f"{size}",
             helps=("leave `cluster=` out",),
@@ -147,14 +147,14 @@ def _two_fields(
     )
 
 
-def _schedule_field(resolved: ProgramIndex, name: str) -> WorkField | None:
-    work = resolved.contracts[resolved.program.schedule[0]].work
+def _schedule_field(index: ProgramIndex, name: str) -> WorkField | None:
+    work = index.contracts[index.program.schedule[0]].work
     return next((field for field in work.fields if field.name == name), None) if work else None
 
 
-def _not_numbered(resolved: ProgramIndex, owner: str, op: Operation, field: Expr) -> Diagnostic:
-    scheduler = resolved.program.schedule[0]
-    source = _schedule_field(resolved, field.text)
+def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -> Diagnostic:
+    scheduler = index.program.schedule[0]
+    source = _schedule_field(index, field.text)
     return Diagnostic(
         "PL1005",
         f"`{scheduler}` does not say how many items have one `{field}`",
@@ -172,13 +172,13 @@ def _not_numbered(resolved: ProgramIndex, owner: str, op: Operation, field: Expr
     )
 
 
-def _beyond(resolved: ProgramIndex, instance: str, port: Port, field: str) -> str:
+def _beyond(index: ProgramIndex, instance: str, port: Port, field: str) -> str:
     """Why the index need not lie below `count`, or ""."""
-    source = _schedule_field(resolved, field)
+    source = _schedule_field(index, field)
     if source is None or source.maximum is None:
         return f"`{field}` has no maximum"
-    contract = resolved.contracts[instance]
-    scheduler = resolved.contracts[resolved.program.schedule[0]]
+    contract = index.contracts[instance]
+    scheduler = index.contracts[index.program.schedule[0]]
     count = port.count or Expr("0")
     for env in _sizes((contract, scheduler), names(source.maximum) | names(count)):
         most, size = evaluate(source.maximum, env), evaluate(count, env)
@@ -201,10 +201,10 @@ def _sizes(contracts: tuple[Contract, ...], wanted: frozenset[str]) -> Iterator[
 
 
 def _out_of_range(
-    resolved: ProgramIndex, instance: str, role: Role, op: Operation, port: Port, problem: str
+    index: ProgramIndex, instance: str, role: Role, op: Operation, port: Port, problem: str
 ) -> Diagnostic:
     field = op.index[0].text
-    source = _schedule_field(resolved, field)
+    source = _schedule_field(index, field)
     limit = source.maximum if source else None
     return Diagnostic(
         "PL1005",
@@ -222,42 +222,40 @@ def _out_of_range(
     )
 
 
-def order(resolved: ProgramIndex) -> Iterator[Diagnostic]:
+def order(index: ProgramIndex) -> Iterator[Diagnostic]:
     """What the groups of work items get wrong at their counters and scratch memory."""
-    numbered = tile_numberings(resolved)
-    used = dict.fromkeys(op.index[0].text for _, _, op, _ in users(resolved))
+    numbered = tile_numberings(index)
+    used = dict.fromkeys(op.index[0].text for _, _, op, _ in users(index))
     cleared = {
         f"{instance.name}.{port.name}"
-        for instance in resolved.program.instances
+        for instance in index.program.instances
         for port in instance.variant.contract.ports
         if port.init == "zero"
     }
     fields: dict[str, set[str]] = {}
-    for instance, _, op, port in users(resolved):
-        fields.setdefault(defining_port(resolved, (instance, port.name)), set()).add(
-            op.index[0].text
-        )
-    if math.prod(resolved.program.cluster) > 1:
+    for instance, _, op, port in users(index):
+        fields.setdefault(defining_port(index, (instance, port.name)), set()).add(op.index[0].text)
+    if math.prod(index.program.cluster) > 1:
         return  # told already
     mixed = any(len(names_) > 1 for names_ in fields.values())
-    if mixed or next(arrivals(resolved), None) is not None:
+    if mixed or next(arrivals(index), None) is not None:
         return  # what a wait is for is not known
     for field in used:
         if field in numbered:
-            yield from _of_group(resolved, numbered[field], cleared)
+            yield from _of_group(index, numbered[field], cleared)
 
 
 def _of_group(
-    resolved: ProgramIndex, numbered: TileNumbering, cleared: set[str]
+    index: ProgramIndex, numbered: TileNumbering, cleared: set[str]
 ) -> Iterator[Diagnostic]:
     try:
-        group = counter_group(resolved, numbered)
+        group = counter_group(index, numbered)
     except Undecidable as problem:
         name = problem.op.source if problem.op.verb in ("copy", "store") else problem.op.target
-        yield not_judged(problem, defining_port(resolved, (problem.instance, name)))
+        yield not_judged(problem, defining_port(index, (problem.instance, name)))
         return
     for found in analyze(group, cleared):
-        yield to_diagnostic(resolved, numbered, found)
+        yield to_diagnostic(index, numbered, found)
 
 
 CHECKS = (

@@ -49,9 +49,9 @@ class TileNumbering(NamedTuple):
     times: int
 
 
-def tile_numberings(resolved: ProgramIndex) -> dict[str, TileNumbering]:
+def tile_numberings(index: ProgramIndex) -> dict[str, TileNumbering]:
     """Group field -> the field that numbers its items; the first where there are several."""
-    work = resolved.contracts[resolved.program.schedule[0]].work
+    work = index.contracts[index.program.schedule[0]].work
     found: dict[str, TileNumbering] = {}
     for field in work.fields if work else ():
         if field.ordinal_of and field.times is not None:
@@ -61,9 +61,9 @@ def tile_numberings(resolved: ProgramIndex) -> dict[str, TileNumbering]:
     return found
 
 
-def defining_port(resolved: ProgramIndex, end: tuple[str, str]) -> str:
+def defining_port(index: ProgramIndex, end: tuple[str, str]) -> str:
     """The counters or scratch memory behind a port: `store.done`, the end that gives them."""
-    for connection in resolved.program.connections:
+    for connection in index.program.connections:
         if connection.transfer in (COUNTER, SCRATCH) and end in (
             connection.consumer,
             connection.producer,
@@ -72,33 +72,33 @@ def defining_port(resolved: ProgramIndex, end: tuple[str, str]) -> str:
     return ".".join(end)
 
 
-def port_of(resolved: ProgramIndex, instance: str, op: Operation) -> Port | None:
+def port_of(index: ProgramIndex, instance: str, op: Operation) -> Port | None:
     """The counter or scratch port that an operation uses."""
     name = op.source if op.verb in ("copy", "store") else op.target
-    port = {item.name: item for item in resolved.contracts[instance].ports}.get(name)
+    port = {item.name: item for item in index.contracts[instance].ports}.get(name)
     if port is None or not op.index:
         return None
     return port if port.space == "counter" or port.scratch else None
 
 
-def users(resolved: ProgramIndex) -> Iterator[tuple[str, Role, Operation, Port]]:
+def users(index: ProgramIndex) -> Iterator[tuple[str, Role, Operation, Port]]:
     """Every operation on counters or scratch memory."""
-    for instance in resolved.program.instances:
+    for instance in index.program.instances:
         for role in instance.variant.contract.roles:
             for op in operations(role.body):
-                port = port_of(resolved, instance.name, op)
+                port = port_of(index, instance.name, op)
                 if port is not None:
                     yield instance.name, role, op, port
 
 
-def counter_group(resolved: ProgramIndex, numbered: TileNumbering) -> Group:
+def counter_group(index: ProgramIndex, numbered: TileNumbering) -> Group:
     """What the items of one value of a field do; NotJudged where that is not known."""
     lines = []
     for ordinal in range(numbered.times):
-        for instance in resolved.program.instances:
+        for instance in index.program.instances:
             for role in instance.variant.contract.roles:
-                if any(port_of(resolved, instance.name, op) for op in operations(role.body)):
-                    reader = _Reader(resolved, instance.name, role, numbered, ordinal)
+                if any(port_of(index, instance.name, op) for op in operations(role.body)):
+                    reader = _Reader(index, instance.name, role, numbered, ordinal)
                     lines.append(reader.line())
     return tuple(lines)
 
@@ -108,13 +108,13 @@ class _Reader:
 
     def __init__(
         self,
-        resolved: ProgramIndex,
+        index: ProgramIndex,
         instance: str,
         role: Role,
         numbered: TileNumbering,
         ordinal: int,
     ):
-        self.resolved, self.instance, self.role, self.numbered = resolved, instance, role, numbered
+        self.index, self.instance, self.role, self.numbered = index, instance, role, numbered
         self.known = {numbered.field.name: ordinal}
         self.ordinal = ordinal
 
@@ -128,24 +128,24 @@ class _Reader:
             if not isinstance(item, Repeat):
                 yield from self._step(item)
                 continue
-            used = [op for op in operations(item.body) if port_of(self.resolved, self.instance, op)]
+            used = [op for op in operations(item.body) if port_of(self.index, self.instance, op)]
             if not used:
                 continue  # awaits and fences in such a loop order nothing for sure
             for _ in range(self._value(item.count, used[0])):
                 yield from self._steps(item.body)
 
     def _step(self, op: Operation) -> Iterator[GroupOp]:
-        origin = self.resolved.blueprint.origin(self.instance, self.role.name, op)
+        origin = self.index.protocol.origin(self.instance, self.role.name, op)
         if op.verb == "fence" and op.target == "global":
             yield GroupOp(FENCE, origin=origin)
         elif op.verb == "await" and op.target == "store" and op.full:
             yield GroupOp(COMPLETE, amount=op.count, origin=origin)
         elif op.verb == "sync":
             yield GroupOp(SYNC, origin=origin)
-        port = port_of(self.resolved, self.instance, op)
+        port = port_of(self.index, self.instance, op)
         if port is None:
             return
-        target = defining_port(self.resolved, (self.instance, port.name))
+        target = defining_port(self.index, (self.instance, port.name))
         if op.index[0].text != self.numbered.group:
             return  # of another group: it orders nothing here
         if op.verb == "signal":
@@ -160,7 +160,7 @@ class _Reader:
 
     def _arrivals(self, target: str) -> int:
         instance, _, name = target.partition(".")
-        return evaluate(self.resolved.contracts[instance].port(name).arrivals, {})
+        return evaluate(self.index.contracts[instance].port(name).arrivals, {})
 
     def _value(self, expr: Expr, op: Operation) -> int:
         unknown = sorted(names(expr) - set(self.known))

@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from pipelink_rules.check.counters.analyze import Problem
+from pipelink_rules.check.counters.analyze import (
+    AccessProblem,
+    EndlessWait,
+    GroupProblem,
+    IncompleteStore,
+    UnfencedAccesses,
+    UnorderedAccesses,
+    UnwrittenScratch,
+    WaitForLaterItem,
+    WaitProblem,
+)
 from pipelink_rules.check.counters.counter_groups import TileNumbering, Undecidable
 from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.protocol.model import Origin
 from pipelink_rules.check.wording import count, labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
 
-def to_diagnostic(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+def to_diagnostic(
+    index: ProgramIndex, numbered: TileNumbering, problem: GroupProblem
+) -> Diagnostic:
     """The finding of a problem in a group of items."""
-    return _TELL[problem.kind](resolved, numbered, problem)
+    return _MESSAGES[type(problem)](index, numbered, problem)
 
 
 def _place(numbered: TileNumbering, item: int) -> str:
     return f"{numbered.field.name}={item}"
 
 
-def _user(origin: Origin) -> str:
-    return f"`{origin.text}` of `{origin.owner}`"
-
-
-def _signals(resolved: ProgramIndex, problem: Problem) -> tuple[int, int, str]:
+def _signals(index: ProgramIndex, problem: WaitProblem) -> tuple[int, int, str]:
     """Signals wanted and made, and the port that makes them."""
     target = problem.first.target
     instance, _, name = target.partition(".")
-    arrivals = max(resolved.contracts[instance].port(name).arrivals.literal or 1, 1)
-    wanted, made, _ = problem.numbers
-    return -(-wanted // arrivals), made // arrivals, target
+    arrivals = max(index.contracts[instance].port(name).arrivals.literal or 1, 1)
+    return -(-problem.expected // arrivals), problem.made // arrivals, target
 
 
-def _never(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
-    wanted, made, target = _signals(resolved, problem)
+def _never(index: ProgramIndex, numbered: TileNumbering, problem: EndlessWait) -> Diagnostic:
+    wanted, made, target = _signals(index, problem)
     origin = problem.first.origin
     return _finding(
         "PL0403",
@@ -43,7 +50,7 @@ def _never(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) ->
         f"where all items of a {numbered.group} make {made}",
         numbered,
         problem,
-        says=(f"with {_place(numbered, problem.numbers[2])}: {wanted}", ""),
+        says=(f"with {_place(numbered, problem.item)}: {wanted}", ""),
         expected=f"at most {count(made, 'signal')} to wait for",
         found=str(wanted),
         run="the wait never ends: the kernel hangs",
@@ -52,9 +59,9 @@ def _never(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) ->
     )
 
 
-def _later(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
-    wanted, made, target = _signals(resolved, problem)
-    origin, item = problem.first.origin, problem.numbers[2]
+def _later(index: ProgramIndex, numbered: TileNumbering, problem: WaitForLaterItem) -> Diagnostic:
+    wanted, made, target = _signals(index, problem)
+    origin, item = problem.first.origin, problem.item
     return _finding(
         "PL0401",
         f"`{origin.owner}` waits at `{target}` for work items that come after its own",
@@ -73,10 +80,11 @@ def _name(numbered: TileNumbering) -> str:
     return f"`{numbered.field.name}`"
 
 
-def _unordered(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
-    assert problem.second is not None
+def _unordered(
+    index: ProgramIndex, numbered: TileNumbering, problem: UnorderedAccesses
+) -> Diagnostic:
     first, second = problem.first.origin, problem.second.origin
-    a, b = problem.numbers
+    a, b = problem.items
     here = "of one item" if a == b else f"of the items {_place(numbered, a)} and {b}"
     return _finding(
         "PL0507",
@@ -84,7 +92,7 @@ def _unordered(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem
         numbered,
         problem,
         says=(f"with {_place(numbered, a)}", f"with {_place(numbered, b)}"),
-        expected=f"{_user(first)} before {_user(second)}, by a signal after the one and an until "
+        expected=f"{first.clause} before {second.clause}, by a signal after the one and an until "
         "before the other",
         found=f"no order {here}",
         run="other CTAs have written their part or not: wrong results, at times",
@@ -96,12 +104,13 @@ def _unordered(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem
     )
 
 
-def _unfenced(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
-    assert problem.second is not None
+def _unfenced(
+    index: ProgramIndex, numbered: TileNumbering, problem: UnfencedAccesses
+) -> Diagnostic:
     first, second = problem.first.origin, problem.second.origin
     return _finding(
         "PL0502",
-        f"no proxy fence lies between {_user(first)} and {_user(second)}",
+        f"no proxy fence lies between {first.clause} and {second.clause}",
         numbered,
         problem,
         says=("a generic access", "by the asynchronous proxy"),
@@ -113,32 +122,35 @@ def _unfenced(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem)
     )
 
 
-def _incomplete(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
-    assert problem.second is not None
+def _incomplete(
+    index: ProgramIndex, numbered: TileNumbering, problem: IncompleteStore
+) -> Diagnostic:
     first, second = problem.first.origin, problem.second.origin
     return _finding(
         "PL0505",
-        f"{_user(first)} may not be complete when its item signals",
+        f"{first.clause} may not be complete when its item signals",
         numbered,
         problem,
         says=("a bulk copy", "by another item, which waited for the signal"),
         expected="`await store 0 full` between the store and the signal",
         found="no such await",
-        run=f"{_user(second)} meets old data, at times",
+        run=f"{second.clause} meets old data, at times",
         helps=("add `await store 0 full` before the signal: reading its source is not enough",),
         subject=problem.first.target,
     )
 
 
-def _unwritten(resolved: ProgramIndex, numbered: TileNumbering, problem: Problem) -> Diagnostic:
+def _unwritten(
+    index: ProgramIndex, numbered: TileNumbering, problem: UnwrittenScratch
+) -> Diagnostic:
     origin = problem.first.origin
     instance, _, name = problem.first.target.partition(".")
-    port = resolved.contracts[instance].port(name)
+    port = index.contracts[instance].port(name)
     return Diagnostic(
         "PL0508",
         f"`{origin.owner}` reads scratch memory `{problem.first.target}` that nobody has written",
         labels(
-            (origin.span, f"with {_place(numbered, problem.numbers[0])}"),
+            (origin.span, f"with {_place(numbered, problem.item)}"),
             (port.where("init"), "nobody clears it"),
             (numbered.field.span, f"{count(numbered.times, 'item')} of each {numbered.group}"),
         ),
@@ -157,7 +169,7 @@ def _finding(
     code: str,
     message: str,
     numbered: TileNumbering,
-    problem: Problem,
+    problem: WaitProblem | AccessProblem,
     *,
     says: tuple[str, str],
     expected: str,
@@ -166,7 +178,7 @@ def _finding(
     helps: tuple[str, ...],
     subject: str,
 ) -> Diagnostic:
-    second = problem.second.origin.span if problem.second else None
+    second = problem.second.origin.span if isinstance(problem, AccessProblem) else None
     return Diagnostic(
         code,
         message,
@@ -202,12 +214,12 @@ def not_judged(problem: Undecidable, target: str) -> Diagnostic:
     )
 
 
-_Tell = Callable[[ProgramIndex, TileNumbering, Problem], Diagnostic]
-_TELL: dict[str, _Tell] = {
-    "never": _never,
-    "later": _later,
-    "unordered": _unordered,
-    "unfenced": _unfenced,
-    "incomplete": _incomplete,
-    "unwritten": _unwritten,
+# Every class of problem has a function of its own, which takes this class.
+_MESSAGES: dict[type[GroupProblem], Callable[[ProgramIndex, TileNumbering, Any], Diagnostic]] = {
+    EndlessWait: _never,
+    WaitForLaterItem: _later,
+    UnorderedAccesses: _unordered,
+    UnfencedAccesses: _unfenced,
+    IncompleteStore: _incomplete,
+    UnwrittenScratch: _unwritten,
 }

@@ -6,7 +6,8 @@ One case is a composition: it is free of deadlock and races for every number of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from pipelink_rules.check.protocol.async_groups import in_flight
 from pipelink_rules.check.protocol.cases import (
@@ -30,17 +31,33 @@ from pipelink_rules.check.protocol.model import (
     unroll,
 )
 from pipelink_rules.check.protocol.phase_counts import count_errors, missing_arrivals
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import (
+    AccumulatorsInFlight,
+    Deadlock,
+    Edge,
+    MmaNotAwaited,
+    Problem,
+    StoreNotAwaited,
+    TensorAccessNotAwaited,
+    TensorLoadInFlight,
+    UnwrittenRead,
+    WrongArrivals,
+    WrongThreads,
+)
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.races import aliases, overruns, races, recycled
 from pipelink_rules.check.protocol.vector_clocks import Clocks
 
-# kind of group -> problem where it is pending too long
-UNDRAINED = {
-    MMA: "in flight",
-    STORE: "storing",
-    TENSOR_LOAD: "loading",
-    TENSOR_STORE: "loading",
+P = TypeVar("P", bound=Problem, covariant=True)
+# Where these are found, nothing can be said about order.
+_NO_ORDER = (WrongArrivals, WrongThreads, UnwrittenRead)
+# kind of group -> problem where it is pending when registers are used, and at the end of a role
+TOUCHED = {MMA: AccumulatorsInFlight, TENSOR_LOAD: TensorLoadInFlight}
+NOT_AWAITED = {
+    MMA: MmaNotAwaited,
+    STORE: StoreNotAwaited,
+    TENSOR_LOAD: TensorAccessNotAwaited,
+    TENSOR_STORE: TensorAccessNotAwaited,
 }
 
 
@@ -54,7 +71,7 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
     )
     for process in composition.processes:
         problems += _groups(process, composition.finite)
-    if any(problem.kind in ("arrivals", "threads", "unwritten") for problem in problems):
+    if any(isinstance(problem, _NO_ORDER) for problem in problems):
         return tuple(problems)
     graph = Graph(composition)
     verdict = order_of(graph)
@@ -68,59 +85,62 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def deadlock(graph: Graph, cycle: tuple[tuple[int, int, int], ...]) -> Problem:
+def deadlock(graph: Graph, cycle: tuple[Edge, ...]) -> Deadlock:
     """The cycle as a problem of the barriers it passes."""
     targets = sorted(
         {graph.event_of[node].target for node, _, _ in cycle if node in graph.event_of}
     )
-    return Problem("deadlock", " ".join(targets), None, None, (sum(e[2] for e in cycle),), cycle)
+    return Deadlock(targets[0] if targets else "", tuple(targets), cycle)
 
 
 def _groups(process: Process, finite: bool) -> Iterator[Problem]:
     touched, left = in_flight(process.period, 1 if finite else 2)
     for place, kind, pending in touched:
         action = process.period[place]
-        yield Problem(UNDRAINED[kind], action.target, None, action, (pending,))
+        yield TOUCHED[kind](action.target, action, pending)
     if not finite:
         return
     for kind, pending in left.items():
         if pending:
             last = [action for action in process.period if action.kind == kind][-1]
-            yield Problem(UNDRAINED[kind], last.target, last, None, (pending,))
+            yield NOT_AWAITED[kind](last.target, last, pending)
 
 
-class Found(NamedTuple):
-    """A problem, and where it was met first."""
+@dataclass(frozen=True)
+class Found(Generic[P]):
+    """A problem, and the case in which it was found first."""
 
-    problem: Problem
+    problem: P
     composition: Composition
     stages: Stages
     work: list[Item]
 
 
-def find_problems(blueprint: ProtocolIndex, stages: Mapping[str, int] | None = None) -> list[Found]:
+def find_problems(
+    protocol: ProtocolIndex, stages: Mapping[str, int] | None = None
+) -> list[Found[Problem]]:
     """Every kind of problem once per target and pair of clauses, the smallest case first.
 
     `stages`: judge only these counts (a placement's); without it all that a placement may choose.
     Raises TooLong.
     """
-    program = blueprint.program
+    program = protocol.program
     choices = stage_choices(program) if stages is None else [dict(stages)]
     fields, loops = ranges(program), looping(program)
-    found: dict[tuple[object, ...], Found] = {}
+    found: dict[tuple[object, ...], Found[Problem]] = {}
     for number, choice in enumerate(choices):
         counts = {choice[name] for name in loops}
         for place, work in enumerate(sequences(fields, counts, short=number > 0)):
             last = place % 2 == 1  # trip counts that are neighbours, in both orders
-            composition, problems = compose(blueprint, choice, work, own_last=last)
+            composition, problems = compose(protocol, choice, work, own_last=last)
             problems = problems or list(analyze_case(composition))
             if (not number and len(work) != 1) or not fields:
                 run = composition
-                if blueprint.ctas > 1:  # before and after its items a CTA is alone with itself
-                    run, _ = compose(blueprint, choice, work, alone=True)
+                if protocol.ctas > 1:  # before and after its items a CTA is alone with itself
+                    run, _ = compose(protocol, choice, work, alone=True)
                 problems += _whole_runs(run, problems)
             for problem in problems:
-                found.setdefault(_key(problem), Found(problem, composition, choice, work))
+                found.setdefault(problem.key, Found(problem, composition, choice, work))
     return list(found.values())
 
 
@@ -131,12 +151,9 @@ def _whole_runs(composition: Composition, known: list[Problem]) -> list[Problem]
     return [problem for periods in (0, 3) for problem in analyze_case(unroll(composition, periods))]
 
 
-def _key(problem: Problem) -> tuple[object, ...]:
-    clauses = [action.origin if action else None for action in (problem.first, problem.second)]
-    return problem.kind, problem.target, *clauses
-
-
-def is_live(blueprint: ProtocolIndex, stages: Mapping[str, int], work: list[Item]) -> bool:
+def is_live(protocol: ProtocolIndex, stages: Mapping[str, int], work: list[Item]) -> bool:
     """Whether these stage counts run without a deadlock."""
-    composition, problems = compose(blueprint, stages, work)
-    return not problems and all(problem.kind != "deadlock" for problem in analyze_case(composition))
+    composition, problems = compose(protocol, stages, work)
+    return not problems and not any(
+        isinstance(problem, Deadlock) for problem in analyze_case(composition)
+    )

@@ -4,57 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.protocol import (
+    messages_async,
+    messages_counts,
+    messages_deadlock,
+    messages_order,
+    problem,
+)
 from pipelink_rules.check.protocol.analyze import Found, find_problems
 from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counterexample
-from pipelink_rules.check.protocol.messages_async import (
-    in_flight,
-    loading,
-    no_fence,
-    overlapping,
-    storing,
-)
-from pipelink_rules.check.protocol.messages_counts import (
-    arrivals,
-    barrier_bytes,
-    not_acquired,
-    rate,
-    threads,
-    unequal_barrier_use,
-    unwritten,
-)
-from pipelink_rules.check.protocol.messages_deadlock import deadlock, starved
-from pipelink_rules.check.protocol.messages_order import alias, recycle, stale, unfenced, unordered
 from pipelink_rules.check.protocol.process_builder import MOST_ACTIONS
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, TooManyOperations
+from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.protocol.render_counterexample import lines
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
-Tell = Callable[[ProgramIndex, ProtocolIndex, Found], Diagnostic]
-# kind -> (rank, how it is told).  Kinds of one tens digit are consequences of each other: of these
-# a connection gets the one with the lowest rank only.
-KINDS: dict[str, tuple[int, Tell]] = {
-    "not held": (0, not_acquired),
-    "rate": (1, rate),
-    "arrivals": (2, arrivals),
-    "bytes": (10, barrier_bytes),
-    "threads": (20, threads),
-    "turns": (21, unequal_barrier_use),
-    "recycle": (22, recycle),
-    "deadlock": (30, deadlock),
-    "starved": (31, starved),
-    "in flight": (40, in_flight),
-    "storing": (41, storing),
-    "overlapping": (41, overlapping),
-    "loading": (41, loading),
-    "unwritten": (42, unwritten),
-    "alias": (43, alias),
-    "stale": (44, stale),
-    "unordered": (45, unordered),
-    "unfenced": (46, unfenced),
-    "no fence": (46, no_fence),
+# Every class of problem has a function of its own, which takes a Found of this class.
+MESSAGES: dict[type[problem.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {
+    problem.ItemNotAcquired: messages_counts.not_acquired,
+    problem.UnequalRates: messages_counts.rate,
+    problem.WrongArrivals: messages_counts.arrivals,
+    problem.WrongBytes: messages_counts.barrier_bytes,
+    problem.WrongThreads: messages_counts.threads,
+    problem.UnequalBarrierUse: messages_counts.unequal_barrier_use,
+    problem.UnwrittenRead: messages_counts.unwritten,
+    problem.Deadlock: messages_deadlock.deadlock,
+    problem.StarvedWait: messages_deadlock.starved,
+    problem.MmaStillReads: messages_async.mma_still_reads,
+    problem.AccumulatorsInFlight: messages_async.accumulators_in_flight,
+    problem.MmaNotAwaited: messages_async.mma_not_awaited,
+    problem.StoreStillReads: messages_async.store_still_reads,
+    problem.StoreNotAwaited: messages_async.store_not_awaited,
+    problem.TensorMemoryOverlap: messages_async.overlapping,
+    problem.TensorLoadInFlight: messages_async.load_in_flight,
+    problem.TensorAccessNotAwaited: messages_async.tensor_access_not_awaited,
+    problem.NoTensorFence: messages_async.no_fence,
+    problem.MixedGenerations: messages_order.recycle,
+    problem.PhaseAliasing: messages_order.alias,
+    problem.ReversedOrder: messages_order.stale,
+    problem.NoOrder: messages_order.unordered,
+    problem.NoProxyFence: messages_order.unfenced,
 }
 CODES = (
     "PL0201",
@@ -75,37 +67,33 @@ CODES = (
 )
 
 
-def to_diagnostic(
-    resolved: ProgramIndex, blueprint: ProtocolIndex, found: list[Found]
-) -> list[Diagnostic]:
-    """One diagnostic per group of kinds and subject."""
-    told: dict[tuple[int, str], tuple[Diagnostic, Found]] = {}
-    for item in sorted(found, key=lambda item: KINDS[item.problem.kind][0]):
-        rank, words = KINDS[item.problem.kind]
-        finding = words(resolved, blueprint, item)
-        told.setdefault((rank // 10, finding.subject), (finding, item))
-    return _with_schedules(told.values())
-
-
-def _with_schedules(told: Iterable[tuple[Diagnostic, Found]]) -> list[Diagnostic]:
-    """The findings with shortest runs into them, as far as a bounded search finds some."""
-    found, left = [], MOST_TRIES
-    for finding, item in told:
-        schedule, left = find_counterexample(item.composition, item.problem, left)
-        found.append(replace(finding, schedule=lines(schedule)) if schedule else finding)
-    return found
-
-
 def check_protocol(
-    resolved: ProgramIndex, stages: Mapping[str, int] | None = None
+    index: ProgramIndex, stages: Mapping[str, int] | None = None
 ) -> Iterator[Diagnostic]:
     """What the protocol of the program gets wrong, for all stage counts or for these."""
     try:
-        found = find_problems(resolved.blueprint, stages)
+        found = find_problems(index.protocol, stages)
     except TooManyOperations as long:
         yield _too_long(long)
         return
-    yield from to_diagnostic(resolved, resolved.blueprint, found)
+    yield from to_diagnostics(index, found)
+
+
+def to_diagnostics(
+    index: ProgramIndex, found: Iterable[Found[problem.Problem]]
+) -> Iterator[Diagnostic]:
+    """One diagnostic per subject and group of problems that are consequences of each other.
+
+    With the shortest runs into them, as far as a bounded search finds some.
+    """
+    reported: dict[tuple[int, str], tuple[Diagnostic, Found[problem.Problem]]] = {}
+    for case in sorted(found, key=lambda case: case.problem.rank):
+        diagnostic = MESSAGES[type(case.problem)](index, case)
+        reported.setdefault((case.problem.rank // 10, diagnostic.subject), (diagnostic, case))
+    left = MOST_TRIES
+    for diagnostic, case in reported.values():
+        run, left = find_counterexample(case.composition, case.problem, left)
+        yield replace(diagnostic, schedule=lines(run)) if run else diagnostic
 
 
 def _too_long(long: TooManyOperations) -> Diagnostic:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 
 from pipelink_rules.check.protocol.model import (
     SIGNAL,
-    WAIT,
     Action,
     Barrier,
     Composition,
@@ -22,7 +21,7 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     Process,
 )
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import Problem, UnequalBarrierUse, UnequalRates
 from pipelink_rules.check.protocol.process_builder import ProcessBuilder, Work
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, in_cta, ring_names
 from pipelink_rules.model.program import HANDOVER, Channel
@@ -31,7 +30,7 @@ _OBJECT = re.compile(r"[^ \[]*")  # of `store.staging warpgroup 1[0]`: what is t
 
 
 def compose(
-    blueprint: ProtocolIndex,
+    protocol: ProtocolIndex,
     stages: Mapping[str, int],
     work: Sequence[Work],
     *,
@@ -43,14 +42,14 @@ def compose(
     Every CTA of a cluster that shares data has processes, barriers and memories of its own.
     alone: one CTA that copies everything itself.  own_last: it releases to others first.
     """
-    rank = None if alone or blueprint.ctas == 1 else 0
-    runs = [ProcessBuilder(blueprint, part, stages, rank, own_last) for part in blueprint.parts]
+    rank = None if alone or protocol.ctas == 1 else 0
+    runs = [ProcessBuilder(protocol, part, stages, rank, own_last) for part in protocol.parts]
     processes = tuple(run.process(work) for run in runs)
-    problems = [problem for run in runs for problem in run.problems]
+    problems: list[Problem] = [problem for run in runs for problem in run.problems]
     barriers: dict[str, Barrier] = {}
     memories: dict[str, Memory] = {}
     named: dict[str, Named] = {}
-    for channel in blueprint.program.channels:
+    for channel in protocol.program.channels:
         count = stages[channel.name]
         released = channel.empty_arrivals
         if rank is None:
@@ -67,7 +66,7 @@ def compose(
         for name, threads in run.threads.items():
             named[name] = Named(threads, _turns(runs, name, problems))
     first = Composition(barriers, memories, named, processes)
-    return first if rank is None else in_all_ctas(blueprint, first), problems
+    return first if rank is None else in_all_ctas(protocol, first), problems
 
 
 def _agreed(
@@ -89,15 +88,7 @@ def _agreed(
         ]
         count, user = taken[0] if taken else (0, Origin(end[0], "", "", None, end[1]))
         if count != made:
-            problems.append(
-                Problem(
-                    "rate",
-                    memory,
-                    Action(WAIT, memory, origin=origin),
-                    Action(WAIT, memory, origin=user),
-                    (made, count),
-                )
-            )
+            problems.append(UnequalRates(memory, origin, user, made, count))
             break
     return made
 
@@ -109,19 +100,19 @@ def _turns(runs: list[ProcessBuilder], name: str, problems: list[Problem]) -> in
         if turn != turns[0][0]:
             user = Action(SIGNAL, name, origin=run.first[name])
             if not any(problem.target == name for problem in problems):
-                problems.append(Problem("turns", name, user, None, (turn, turns[0][0])))
+                problems.append(UnequalBarrierUse(name, user, turn, turns[0][0]))
     return turns[0][0]
 
 
 class Names(dict[str, str]):
     """The names of the first CTA's objects, and of those it reaches, as another CTA has them."""
 
-    def __init__(self, blueprint: ProtocolIndex, cta: int):
+    def __init__(self, protocol: ProtocolIndex, cta: int):
         self.cta = cta
-        along, across, _ = blueprint.program.cluster
-        for channel in blueprint.program.channels:
+        along, across, _ = protocol.program.cluster
+        for channel in protocol.program.channels:
             for share in range(channel.shares):
-                for place in range(blueprint.ctas):
+                for place in range(protocol.ctas):
                     x = (place % along + cta % along) % along
                     y = (place // along + cta // along) % across
                     there = ring_names(channel, share, x + along * y)
@@ -136,14 +127,14 @@ class Names(dict[str, str]):
         return self.setdefault(name, in_cta(stem, self.cta) + name[len(stem) :])
 
 
-def in_all_ctas(blueprint: ProtocolIndex, first: Composition) -> Composition:
+def in_all_ctas(protocol: ProtocolIndex, first: Composition) -> Composition:
     """The composition of a whole cluster, from that of its first CTA."""
     barriers, memories, named = dict(first.barriers), dict(first.memories), dict(first.named)
     processes = list(first.processes)
-    for cta in range(1, blueprint.ctas):
-        names = blueprint.names_in.get(cta)
+    for cta in range(1, protocol.ctas):
+        names = protocol.names_in.get(cta)
         if names is None:
-            names = blueprint.names_in[cta] = Names(blueprint, cta)
+            names = protocol.names_in[cta] = Names(protocol, cta)
         barriers |= {names[name]: barrier for name, barrier in first.barriers.items()}
         memories |= {names[name]: memory for name, memory in first.memories.items()}
         named |= {names[name]: barrier for name, barrier in first.named.items()}

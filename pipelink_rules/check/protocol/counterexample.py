@@ -35,23 +35,33 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     unroll,
 )
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import (
+    Deadlock,
+    MixedGenerations,
+    MmaStillReads,
+    NoOrder,
+    NoProxyFence,
+    PhaseAliasing,
+    Problem,
+    ReversedOrder,
+    StarvedWait,
+    StoreStillReads,
+)
 
 MOST_ACTIONS = 4_000  # of a run
 MOST_TRIES = 8_000  # of a process in a state
 _WAITS = (WAIT, MEET)
 _FOLLOW = (READ, MMA, STORE, AWAIT, TOUCH)
-# kind of problem -> what happens where it shows
-FAULTS = {
-    "unordered": ORDER,
-    "stale": ORDER,
-    "in flight": ORDER,
-    "storing": ORDER,
-    "unfenced": PROXY,
-    "alias": PHASE,
-    "recycle": ROUND,
+# problem -> what happens where it shows
+FAULTS: dict[type[Problem], str] = {
+    NoOrder: ORDER,
+    ReversedOrder: ORDER,
+    MmaStillReads: ORDER,
+    StoreStillReads: ORDER,
+    NoProxyFence: PROXY,
+    PhaseAliasing: PHASE,
+    MixedGenerations: ROUND,
 }
-HANGS = ("deadlock", "starved")
 
 
 class CounterexampleStep(NamedTuple):
@@ -81,7 +91,7 @@ def find_counterexample(
     periods = _periods(composition)
     if periods * sum(len(process.period) for process in composition.processes) > MOST_ACTIONS:
         return None, limit
-    if problem.kind in HANGS:
+    if isinstance(problem, (Deadlock, StarvedWait)):
         waits = _waits(composition, problem)
         for count in (1, 2, 3):
             search = _Search(unroll(composition, count), limit, waits=waits)
@@ -90,9 +100,9 @@ def find_counterexample(
             if found:
                 return found, limit
         return None, limit
-    kind = FAULTS.get(problem.kind)
-    clauses = [action.origin for action in (problem.first, problem.second) if action]
-    if kind is None or (kind in (ORDER, PROXY, ROUND) and len(clauses) < 2):
+    kind = FAULTS.get(type(problem))
+    clauses = [origin for origin in problem.origins if origin]
+    if kind is None:
         return None, limit
     search = _Search(unroll(composition, periods), limit)
     search.wanted = lambda fault: fault.kind == kind and search.between(fault, clauses)
@@ -106,17 +116,18 @@ def _periods(composition: Composition) -> int:
     return min(1 + max(rounds, default=1), 5)
 
 
-def _waits(composition: Composition, problem: Problem) -> dict[int, set[Origin]]:
+def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[int, set[Origin]]:
     """The processes that block each other, and the clauses they wait at."""
-    if problem.first is not None:  # starved
+    if isinstance(problem, StarvedWait):
+        clause = problem.action.origin
         return {
-            index: {problem.first.origin}
+            index: {clause}
             for index, process in enumerate(composition.processes)
-            if any(a.origin == problem.first.origin for a in (*process.period, *process.epilogue))
+            if any(a.origin == clause for a in (*process.period, *process.epilogue))
         }
     graph = Graph(composition)
     found: dict[int, set[Origin]] = {}
-    for node, _, _ in problem.trace:
+    for node, _, _ in problem.cycle:
         action = graph.actions[node]
         if action is not None and action.kind in _WAITS:
             found.setdefault(graph.owner[node], set()).add(action.origin)

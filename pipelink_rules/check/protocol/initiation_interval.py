@@ -76,19 +76,19 @@ class Interval(NamedTuple):
     rings: tuple[str, ...]  # whose stages the bound depends on; () = more stages change nothing
 
 
-def interval(blueprint: ProtocolIndex, stages: Mapping[str, int]) -> Interval | None:
+def interval(protocol: ProtocolIndex, stages: Mapping[str, int]) -> Interval | None:
     """The interval per trip of the inner loop, or per work item where there is none.
 
     None where the program has no protocol, or none that runs.
     """
-    fields, loops = ranges(blueprint.program), looping(blueprint.program)
+    fields, loops = ranges(protocol.program), looping(protocol.program)
     most = max((stages[name] for name in loops), default=0)
     try:
         if not fields or not loops:
-            found = _periodic(blueprint, stages, dict.fromkeys(fields, 1))
+            found = _periodic(protocol, stages, dict.fromkeys(fields, 1))
             return found and Interval(found[0], "work item", *found[1:])
         short, long = (
-            _periodic(blueprint, stages, {n: f.clip(trips * most) for n, f in fields.items()})
+            _periodic(protocol, stages, {n: f.clip(trips * most) for n, f in fields.items()})
             for trips in (2, 4)
         )
     except TooManyOperations:
@@ -100,22 +100,22 @@ def interval(blueprint: ProtocolIndex, stages: Mapping[str, int]) -> Interval | 
 
 
 def _periodic(
-    blueprint: ProtocolIndex, stages: Mapping[str, int], work: Mapping[str, int]
+    protocol: ProtocolIndex, stages: Mapping[str, int], work: Mapping[str, int]
 ) -> tuple[float, str, tuple[str, ...]] | None:
     """Cycles per period of one work item, what bounds it, and the rings on the critical cycle."""
-    composition, problems = compose(blueprint, stages, [work], alone=True)
+    composition, problems = compose(protocol, stages, [work], alone=True)
     if problems or not any(process.period for process in composition.processes):
         return None
     graph = Graph(composition)
-    edges = list(timed(graph, blueprint, latency_of(blueprint.program.target)))
+    edges = list(timed(graph, protocol, latency_of(protocol.program.target)))
     found = largest_ratio(len(graph.before), edges)
     if found is None:
         return None
     cycles, critical = found
-    return (cycles, *_words(graph, blueprint, critical))
+    return (cycles, *_words(graph, protocol, critical))
 
 
-def timed(graph: Graph, blueprint: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
+def timed(graph: Graph, protocol: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
     """The edges of the graph with cycles, and those of the engines."""
     for node, edges in enumerate(graph.before):
         for earlier, distance in edges:
@@ -125,7 +125,7 @@ def timed(graph: Graph, blueprint: ProtocolIndex, latency: Latency) -> Iterator[
             kind = access.action.kind
             if kind in (MMA, STORE, TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE):
                 period = graph.composition.processes[access.process].period
-                lasts = _engine(access.action, blueprint, latency, period)
+                lasts = _engine(access.action, protocol, latency, period)
                 lasts += latency.store if kind == STORE else 0
                 lasts += latency.tensor if kind in (TENSOR_MMA, TENSOR_LOAD) else 0
                 for process, position in access.ends:
@@ -141,7 +141,7 @@ def timed(graph: Graph, blueprint: ProtocolIndex, latency: Latency) -> Iterator[
                     graph.base[index] + place,
                     graph.base[index] + places[after],
                     int(after <= number),
-                    _engine(member.period[place], blueprint, latency, member.period),
+                    _engine(member.period[place], protocol, latency, member.period),
                 )
 
 
@@ -170,14 +170,14 @@ def _cost(graph: Graph, earlier: int, later: int, latency: Latency) -> int:
 
 
 def _engine(
-    action: Action, blueprint: ProtocolIndex, latency: Latency, period: Sequence[Action]
+    action: Action, protocol: ProtocolIndex, latency: Latency, period: Sequence[Action]
 ) -> int:
     """Cycles for which the copy engine, the tensor cores or their memory are busy with it."""
     if action.kind == COPY:
         return max(action.bytes, 0) // latency.bytes
     if action.kind == STORE:
         return latency.issue
-    port = blueprint.contracts[action.origin.instance].port(action.origin.name)
+    port = protocol.contracts[action.origin.instance].port(action.origin.name)
     if action.kind in (TENSOR_LOAD, TENSOR_STORE):  # the accesses of an item share its columns
         times = sum(other[:3] == action[:3] for other in period)
         return -(-tensor_columns(port) // max(times, 1)) * latency.column
@@ -242,12 +242,12 @@ def _closed(came: Mapping[int, Edge]) -> list[Edge]:
 
 
 def _words(
-    graph: Graph, blueprint: ProtocolIndex, critical: list[Edge]
+    graph: Graph, protocol: ProtocolIndex, critical: list[Edge]
 ) -> tuple[str, tuple[str, ...]]:
     """What bounds a pipeline whose slowest cycle this is."""
     nodes = [edge[0] for edge in critical]
     targets = {graph.event_of[node].target for node in nodes if node in graph.event_of}
-    channels = [blueprint.channel_of[name] for name in targets if name in blueprint.channel_of]
+    channels = [protocol.channel_of[name] for name in targets if name in protocol.channel_of]
     rings = sorted({channel.name for channel in channels})
     actions = [action for node in nodes if (action := graph.actions[node]) is not None]
     kinds = {action.kind for action in actions}

@@ -12,8 +12,7 @@ from collections import deque
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.event_graph import Graph
-
-Edge = tuple[int, int, int]  # earlier node, later node, distance
+from pipelink_rules.check.protocol.problem import Edge
 
 
 class Verdict(NamedTuple):

@@ -4,58 +4,64 @@ from __future__ import annotations
 
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
-from pipelink_rules.check.protocol.messages_async import missing_arrival
 from pipelink_rules.check.protocol.model import ARRIVALS, ARRIVE, COPY
+from pipelink_rules.check.protocol.problem import (
+    ItemNotAcquired,
+    UnequalBarrierUse,
+    UnequalRates,
+    UnwrittenRead,
+    WrongArrivals,
+    WrongBytes,
+    WrongThreads,
+)
 from pipelink_rules.check.protocol.process_builder import WARP
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.wording import (
-    connection_of,
-    end_of,
+    memory_of,
     notes_of,
     subject_of,
-    what_of,
 )
 from pipelink_rules.check.wording import count, labels
 from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.model.contract import Role
+from pipelink_rules.model.operation import operations
 
 
-def arrivals(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnostic:
     """PL0201: a phase gets more or fewer arrivals than its barrier counts."""
-    problem = item.problem
-    channel = blueprint.channel_of[problem.target]
+    problem = case.problem
+    channel = index.protocol.channel_of[problem.target]
     full = problem.target.endswith(".full")
-    made = _per_end(item, 1 if full else len(channel.reach(0)))
+    made = _per_end(case, 1 if full else len(channel.reach(0)))
     ends = [channel.producer] if full else list(channel.consumers)
     guilty = next(
-        (end for end in ends if made.get(end, 0) != _promised(resolved, channel.kind, end)), ends[0]
+        (end for end in ends if made.get(end, 0) != _promised(index, channel.kind, end)), ends[0]
     )
-    found, promised = made.get(guilty, 0), _promised(resolved, channel.kind, guilty)
-    connection = resolved.connection(channel, guilty)
-    port, role = resolved.port(guilty), resolved.role_of(guilty)
-    warps = resolved.home(guilty[0], port.role).warps
+    found, promised = made.get(guilty, 0), _promised(index, channel.kind, guilty)
+    connection = index.connection(channel, guilty)
+    port, role = index.port(guilty), index.role_of(guilty)
+    warps = index.home(guilty[0], port.role).warps
     side = "full" if full else "empty"
-    place = item.problem.numbers[2]
     origin = next(
         (
             action.origin
-            for process in item.composition.processes
+            for process in case.composition.processes
             for action in process.period
-            if action.kind in ARRIVALS and end_of(action) == guilty
+            if action.kind in ARRIVALS and action.origin.end == guilty
         ),
         None,
     )
     other = channel.consumers[0] if full else channel.producer
-    which = f"item {place} of {problem.numbers[3]}" if problem.numbers[3] > 1 else "an item"
+    which = f"item {problem.item} of {problem.items}" if problem.items > 1 else "an item"
     if found < promised:
-        wait = resolved.port(other).role
+        wait = index.port(other).role
         run = f"{side} never completes that phase: role `{wait}` of `{other[0]}` waits for ever"
     else:
         run = f"{side} completes too early: data are overwritten, or read before they are there"
     helps = []
     if found == 0:
-        helps.append(missing_arrival(role, guilty[1], full))
+        helps.append(_missing_arrival(role, guilty[1], full))
     elif found % promised == 0:
         helps.append(
             f"{'commit' if full else 'release'} every item once, not {found // promised} times"
@@ -80,54 +86,67 @@ def arrivals(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> D
         ),
         expected=count(promised, "arrival"),
         found=f"{count(found, 'arrival')} for {which} of a work item"
-        if problem.numbers[3] > 1
+        if problem.items > 1
         else count(found, "arrival"),
         at_run_time=run,
-        notes=notes_of(blueprint, item, problem.target),
+        notes=notes_of(index, case, problem.target),
         helps=tuple(helps),
         subject=connection.name,
     )
 
 
-def _promised(resolved: ProgramIndex, kind: str, end: End) -> int:
-    port = resolved.port(end)
+def _promised(index: ProgramIndex, kind: str, end: End) -> int:
+    port = index.port(end)
     return evaluate(port.arrivals, {}) if port.space in ("ring", "tensor_memory") else 4
 
 
-def _per_end(item: Found, ctas: int) -> dict[End, int]:
+def _per_end(case: Found[WrongArrivals], ctas: int) -> dict[End, int]:
     """Arrivals on the phase of the problem, per port; `ctas` of a cluster make the same."""
-    target, place = item.problem.target, item.problem.numbers[2]
-    items = item.composition.barriers[target].items
+    target, item, items = case.problem.target, case.problem.item, case.problem.items
     made: dict[End, int] = {}
-    for process in item.composition.processes:
+    for process in case.composition.processes:
         for action in process.period:
-            if action.kind in ARRIVALS and action.target == target and action.item % items == place:
-                made[end_of(action)] = made.get(end_of(action), 0) + action.amount
+            if action.kind in ARRIVALS and action.target == target and action.item % items == item:
+                made[action.origin.end] = made.get(action.origin.end, 0) + action.amount
     return {end: found // ctas for end, found in made.items()}
 
 
-def barrier_bytes(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def _missing_arrival(role: Role, port: str, full: bool) -> str:
+    """What to add where a role never arrives for its items of a ring."""
+    if any(
+        op.verb == "mma" and op.source and port in (op.target, op.source)
+        for op in operations(role.body)
+    ):
+        return f"add `commit mma -> {port}` to role `{role.name}`, after the mma of an item"
+    if full:
+        return f"add `commit {port}` to role `{role.name}`"
+    return f"add `release {port} lag 0` to role `{role.name}`, after the loop and its last `await`"
+
+
+def barrier_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
     """PL0202: announced and copied bytes differ."""
-    problem = item.problem
-    channel = blueprint.channel_of[problem.target]
-    announced, delivered, place = problem.numbers
-    port = resolved.port(channel.producer)
+    problem = case.problem
+    channel = index.protocol.channel_of[problem.target]
+    announced, delivered = problem.announced, problem.delivered
+    port = index.port(channel.producer)
     instance = channel.producer[0]
-    connection = connection_of(resolved, channel, problem.first)
+    connection = index.connection(channel, problem.action.origin.end)
     brought: dict[str, int] = {}  # tensor -> bytes, of all CTAs that copy to this one
-    for process in item.composition.processes:
+    for process in case.composition.processes:
         for action in process.period:
-            if action.kind == COPY and action.barrier == problem.target and action.item == place:
-                source = action.origin.text.split()[1]
+            operation = action.origin.operation
+            same = (action.barrier, action.item) == (problem.target, problem.item)
+            if action.kind == COPY and same and operation is not None:
+                source = operation.source
                 brought[source] = brought.get(source, 0) + max(action.bytes, 0)
     copies = []
     for source, size in brought.items():
-        tensor = resolved.contracts[instance].port(source)
+        tensor = index.contracts[instance].port(source)
         where = tensor.tile.span if tensor.tile else tensor.span
         copies.append((where, f"`{source}` delivers {size or 'its'} bytes"))
     tx = port.tx_bytes
     expects = [
-        a for p in item.composition.processes for a in p.period if a.kind == ARRIVE and a.bytes
+        a for p in case.composition.processes for a in p.period if a.kind == ARRIVE and a.bytes
     ]
     never = not expects or not announced
     if delivered < 0:  # a bulk copy, whose size is a value of the work item: at most the tiles
@@ -144,7 +163,7 @@ def barrier_bytes(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found)
                 "never announced" if never else f"announces {announced} bytes per item",
             ),
             *copies,
-            *([(problem.first.origin.span, "per item")] if problem.first else []),
+            (problem.action.origin.span, "per item"),
             (connection.span, ""),
         ),
         expected=f"{delivered} bytes, what the copies bring",
@@ -155,7 +174,7 @@ def barrier_bytes(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found)
             else f"`{waiter}` waits for ever for its first item: {-difference} bytes more than "
             "announced arrive"
         ),
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=(
             f"add `expect {channel.producer[1]}` before the copies"
             if never
@@ -167,12 +186,11 @@ def barrier_bytes(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found)
     )
 
 
-def not_acquired(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diagnostic:
     """PL0209: an item is used before it is acquired or waited for."""
-    problem = item.problem
-    assert problem.first is not None
-    origin = problem.first.origin
-    port = resolved.port(end_of(problem.first))
+    problem = case.problem
+    origin = problem.action.origin
+    port = index.port(origin.end)
     getter = "acquire" if port.direction == "out" else "wait"
     return Diagnostic(
         "PL0209",
@@ -182,28 +200,27 @@ def not_acquired(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) 
         ),
         expected=f"`{getter} {port.name}` first",
         at_run_time="it would touch the stage of an item that the other side is using",
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=(f"put `{getter} {port.name}` before it",),
-        subject=subject_of(resolved, blueprint, problem.target, problem.first),
+        subject=subject_of(index, problem),
     )
 
 
-def rate(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def rate(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
     """PL1002: a consumer takes more or fewer items per work item than are made."""
-    problem = item.problem
-    channel = blueprint.channel_of[problem.target]
-    assert problem.first is not None and problem.second is not None
-    made, taken = problem.numbers
-    producer, consumer = problem.first.origin, problem.second.origin
-    connection = connection_of(resolved, channel, problem.second)
-    sink = resolved.port(connection.consumer)
+    problem = case.problem
+    channel = index.protocol.channel_of[problem.target]
+    made, taken = problem.made, problem.taken
+    producer, consumer = problem.producer, problem.consumer
+    connection = index.connection(channel, consumer.end)
+    sink = index.port(connection.consumer)
     few = taken < made
     return Diagnostic(
         "PL1002",
         f"`{qualified_name(connection.producer)}` makes {count(made, 'item')} per work item, "
         f"`{qualified_name(connection.consumer)}` takes {taken}",
         labels(
-            (producer.span or resolved.port(channel.producer).span, f"makes {made}"),
+            (producer.span or index.port(channel.producer).span, f"makes {made}"),
             (consumer.span or sink.span, f"takes {taken}"),
             (connection.span, ""),
         ),
@@ -212,7 +229,7 @@ def rate(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagn
         at_run_time=f"`{connection.producer[0]}` waits for ever once the ring is full"
         if few
         else f"`{connection.consumer[0]}` waits for ever for an item that nobody makes",
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=(
             f"let role `{sink.role}` of `{connection.consumer[0]}` wait for `{sink.name}` as often "
             f"as `{connection.producer[0]}` acquires it",
@@ -221,81 +238,75 @@ def rate(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagn
     )
 
 
-def threads(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
     """PL0302: the count of a named barrier is not the number of threads that come."""
-    problem = item.problem
-    assert problem.first is not None
-    found, wanted = problem.numbers
-    instance, name = end_of(problem.first)
-    barrier = next(b for b in resolved.contracts[instance].named_barriers if b.name == name)
+    problem = case.problem
+    assert problem.action is not None
+    found, wanted, origin = problem.found, problem.expected, problem.action.origin
+    instance, name = origin.end
+    barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
     comers = [
-        f"`{role}` on {count(resolved.home(instance, role).warps, 'warp')}"
-        for role in barrier.roles
+        f"`{role}` on {count(index.home(instance, role).warps, 'warp')}" for role in barrier.roles
     ]
     return Diagnostic(
         "PL0302",
         f"named barrier `{instance}.{name}` counts {wanted} threads, {found} come",
         labels(
             (barrier.span, f"counts {wanted} threads"),
-            (problem.first.origin.span, f"{found} threads come: {', '.join(comers)}"),
+            (origin.span, f"{found} threads come: {', '.join(comers)}"),
         ),
         expected=f"count {found}: {WARP} threads for every warp of the roles that come",
         found=f"count {wanted}",
         at_run_time="the roles wait for ever at the barrier"
         if found < wanted
         else "the barrier opens before all have come; the next round begins with the late ones",
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=(f"set `count` of `{name}` to {found}",),
         subject=f"{instance}.{name}",
     )
 
 
-def unequal_barrier_use(
-    resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found
-) -> Diagnostic:
+def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> Diagnostic:
     """PL0302: the roles of a named barrier come unequally often."""
-    problem = item.problem
-    assert problem.first is not None
-    found, wanted = problem.numbers
-    instance, name = end_of(problem.first)
-    barrier = next(b for b in resolved.contracts[instance].named_barriers if b.name == name)
-    role = problem.first.origin.role
+    problem = case.problem
+    found, wanted, origin = problem.found, problem.expected, problem.action.origin
+    instance, name = origin.end
+    barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
     return Diagnostic(
         "PL0302",
-        f"role `{role}` comes to named barrier `{instance}.{name}` {count(found, 'time')} per work "
-        f"item, another role {count(wanted, 'time')}",
+        f"role `{origin.role}` comes to named barrier `{instance}.{name}` "
+        f"{count(found, 'time')} per work item, another role {count(wanted, 'time')}",
         labels(
-            (problem.first.origin.span, f"{count(found, 'time')} per work item"),
+            (origin.span, f"{count(found, 'time')} per work item"),
             (barrier.span, f"roles {', '.join(barrier.roles)}"),
         ),
         expected=f"{count(wanted, 'time')} per work item for every role",
         found=count(found, "time"),
         at_run_time="the roles drift apart until one waits for ever",
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=("let every role of the barrier come as often per work item",),
         subject=f"{instance}.{name}",
     )
 
 
-def unwritten(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def unwritten(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnostic:
     """PL0503: something is read that nobody has written."""
-    problem = item.problem
-    assert problem.first is not None
-    origin = problem.first.origin
-    what = what_of(blueprint, problem.target, problem.first)
-    channel = blueprint.channel_of.get(problem.target)
-    writer = channel.producer if channel else (origin.instance, origin.name)
+    problem = case.problem
+    origin = problem.action.origin
+    what = memory_of(index, problem.target, origin)
+    channel = index.protocol.channel_of.get(problem.target)
+    writer = channel.producer if channel else origin.end
     return Diagnostic(
         "PL0503",
         f"`{origin.text}` of `{origin.owner}` reads {what}, which is not written before",
         labels(
             (origin.span, "reads it"),
-            (resolved.port(writer).span, "its producer neither copies nor writes it")
+            (index.port(writer).span, "its producer neither copies nor writes it")
             if channel
             else None,
         ),
         at_run_time="it reads what happens to be there",
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=(f"write `{writer[1]}` first",),
-        subject=subject_of(resolved, blueprint, problem.target, problem.first),
+        subject=subject_of(index, problem),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found, is_live
 from pipelink_rules.check.protocol.event_graph import Graph
 from pipelink_rules.check.protocol.model import MEET, WAIT, Action
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.problem import Deadlock, Edge, StarvedWait
 from pipelink_rules.check.protocol.wording import notes_of
 from pipelink_rules.check.wording import count, labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -15,19 +15,17 @@ from pipelink_rules.model.program import RING, Channel
 MOST_STAGES = 32
 
 
-def deadlock(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
     """PL0401: every role on a cycle waits for the next one."""
-    problem = item.problem
-    steps = _steps(Graph(item.composition), problem.trace)
-    targets = problem.target.split(" ")
-    channels = [
-        blueprint.channel_of[target] for target in targets if target in blueprint.channel_of
-    ]
-    names = sorted({resolved.connection(channel).name for channel in channels})
-    named = sorted({target for target in targets if target not in blueprint.channel_of})
+    problem = case.problem
+    steps = _steps(Graph(case.composition), problem.cycle)
+    targets, channel_of = problem.targets, index.protocol.channel_of
+    channels = [channel_of[target] for target in targets if target in channel_of]
+    names = sorted({index.connection(channel).name for channel in channels})
+    named = sorted({target for target in targets if target not in channel_of})
     subject = ", ".join([*names, *named])
     owners = list(dict.fromkeys(action.origin.owner for action in steps))
-    helps = _more_stages(blueprint, item, channels)
+    helps = _more_stages(index, case, channels)
     if not helps:
         helps = ("reorder the operations of one of these roles, so that it gives before it takes",)
     return Diagnostic(
@@ -35,27 +33,27 @@ def deadlock(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> D
         f"{' and '.join(f'`{owner}`' for owner in owners)} can wait for each other for ever",
         labels(
             *((action.origin.span, _said(action)) for action in steps),
-            *((resolved.connection(channel).span, "") for channel in channels),
+            *((index.connection(channel).span, "") for channel in channels),
         ),
         expected="every cycle of waits spans at least one work item or stage",
-        found=f"a cycle of distance {problem.numbers[0]}" + _with(item, channels),
+        found=f"a cycle of distance {problem.distance}" + _with(case, channels),
         at_run_time="the kernel hangs",
-        notes=notes_of(blueprint, item, *targets),
+        notes=notes_of(index, case, *targets),
         trace=_lines(steps),
         helps=helps,
         subject=subject,
     )
 
 
-def _with(item: Found, channels: list[Channel]) -> str:
+def _with(case: Found[Deadlock], channels: list[Channel]) -> str:
     rings = dict.fromkeys(channel.name for channel in channels)
-    said = [f"{count(item.stages[name], 'stage')} of {name}" for name in rings]
+    said = [f"{count(case.stages[name], 'stage')} of {name}" for name in rings]
     return " with " + ", ".join(said) if said else ""
 
 
-def _steps(graph: Graph, trace: tuple[tuple[int, int, int], ...]) -> list[Action]:
+def _steps(graph: Graph, cycle: tuple[Edge, ...]) -> list[Action]:
     """The actions on the cycle that wait or are waited for, in order of execution."""
-    nodes = [node for node, _, _ in trace]
+    nodes = [node for node, _, _ in cycle]
     kept = []
     for place, node in enumerate(nodes):
         action = graph.actions[node]
@@ -88,13 +86,15 @@ def _lines(steps: list[Action]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _more_stages(blueprint: ProtocolIndex, item: Found, channels: list[Channel]) -> tuple[str, ...]:
+def _more_stages(
+    index: ProgramIndex, case: Found[Deadlock], channels: list[Channel]
+) -> tuple[str, ...]:
     """The smallest stage counts that break the cycle, one ring at a time."""
     found = []
     for channel in {channel.name: channel for channel in channels}.values():
-        have = item.stages[channel.name]
+        have = case.stages[channel.name]
         for stages in range(have + 1, have + MOST_STAGES):
-            if is_live(blueprint, {**item.stages, channel.name: stages}, item.work):
+            if is_live(index.protocol, {**case.stages, channel.name: stages}, case.work):
                 more = (stages - have) * channel.stage_bytes
                 found.append((more, _ask(channel, stages, more)))
                 break
@@ -109,13 +109,11 @@ def _ask(channel: Channel, stages: int, more: int) -> str:
     return f"{where}: {more} bytes of shared memory more"
 
 
-def starved(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def starved(index: ProgramIndex, case: Found[StarvedWait]) -> Diagnostic:
     """PL0401: the last wait of a role is for an arrival that nobody makes."""
-    problem = item.problem
-    assert problem.first is not None
-    origin = problem.first.origin
-    found, wanted = problem.numbers
-    role = resolved.contracts[origin.instance].role(origin.role)
+    problem = case.problem
+    origin, found, wanted = problem.action.origin, problem.found, problem.expected
+    role = index.contracts[origin.instance].role(origin.role)
     return Diagnostic(
         "PL0401",
         f"the last `{origin.text}` of `{origin.owner}` waits for ever",
@@ -129,5 +127,5 @@ def starved(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Di
         helps=(
             f"let the other roles of `{origin.name}` come once more, in a prologue or epilogue",
         ),
-        subject=f"{origin.instance}.{origin.name}",
+        subject=qualified_name(origin.end),
     )

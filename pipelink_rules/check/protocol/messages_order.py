@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
-from pipelink_rules.check.protocol.model import ARRIVE, READS, Action
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
-from pipelink_rules.check.protocol.wording import end_of, file_of, notes_of, subject_of, what_of
+from pipelink_rules.check.protocol.model import ARRIVE, READS, Origin
+from pipelink_rules.check.protocol.problem import (
+    MixedGenerations,
+    NoOrder,
+    NoProxyFence,
+    OrderProblem,
+    PhaseAliasing,
+    ReversedOrder,
+)
+from pipelink_rules.check.protocol.wording import file_of, memory_of, notes_of, subject_of
 from pipelink_rules.check.wording import count, labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 
+OVERWRITTEN = "data are overwritten while they are still read: wrong results, now and then"
 _DOES = {
     "copy": "is written by a copy",
     "write": "is written",
@@ -23,22 +31,18 @@ _DOES = {
 }
 
 
-def _item(blueprint: ProtocolIndex, target: str, distance: int) -> str:
-    if not distance:
+def _later_item(index: ProgramIndex, problem: OrderProblem) -> str:
+    if not problem.distance:
         return "the same item"
-    ahead = count(distance, "item")
-    return (
-        f"the item that reuses the stage ({ahead} later)"
-        if target in blueprint.channel_of
-        else ("the next use of the stage")
-    )
+    if problem.target in index.protocol.channel_of:
+        return f"the item that reuses the stage ({count(problem.distance, 'item')} later)"
+    return "the next use of the stage"
 
 
 def pair(
     code: str,
-    resolved: ProgramIndex,
-    blueprint: ProtocolIndex,
-    item: Found,
+    index: ProgramIndex,
+    case: Found[OrderProblem],
     message: str,
     found: str,
     run: str,
@@ -47,12 +51,9 @@ def pair(
     notes: tuple[str, ...] = (),
 ) -> Diagnostic:
     """The finding about an access that must end before another one begins."""
-    problem = item.problem
+    problem = case.problem
     first, second = problem.first, problem.second
-    assert first is not None and second is not None
-    distance = problem.numbers[0]
-    later = _item(blueprint, problem.target, distance)
-    consumer = subject_of(resolved, blueprint, problem.target, first, second)
+    later = _later_item(index, problem)
     return Diagnostic(
         code,
         message,
@@ -60,135 +61,123 @@ def pair(
             (first.origin.span, says[0].format(_DOES[first.kind])),
             (second.origin.span, says[1].format(later, _DOES[second.kind])),
         ),
-        expected=f"`{first.origin.text}` of `{first.origin.owner}` before "
-        f"`{second.origin.text}` of `{second.origin.owner}`",
+        expected=f"{first.origin.clause} before {second.origin.clause}",
         found=found,
         at_run_time=run,
-        notes=(*notes, *notes_of(blueprint, item, problem.target)),
+        notes=(*notes, *notes_of(index, case, problem.target)),
         helps=helps,
-        subject=consumer,
+        subject=subject_of(index, problem),
     )
 
 
-def damage(second: Action, distance: int) -> str:
-    if distance:
-        return "data are overwritten while they are still read: wrong results, now and then"
-    return f"`{second.origin.instance}` reads what was there before: wrong results, now and then"
+def damage(problem: OrderProblem) -> str:
+    """What happens where an access meets data of another item."""
+    if problem.distance:
+        return OVERWRITTEN
+    reader = problem.second.origin.instance
+    return f"`{reader}` reads what was there before: wrong results, now and then"
 
 
-def unordered(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def unordered(index: ProgramIndex, case: Found[NoOrder]) -> Diagnostic:
     """PL0501: two accesses of one stage in no order."""
-    problem = item.problem
+    problem = case.problem
     first, second = problem.first, problem.second
-    assert first is not None and second is not None
-    what = what_of(blueprint, problem.target, first)
-    (distance,) = problem.numbers
+    what = memory_of(index, problem.target, first.origin)
     return pair(
         "PL0501",
-        resolved,
-        blueprint,
-        item,
-        f"nothing orders `{first.origin.text}` of `{first.origin.owner}` before "
-        f"`{second.origin.text}` of `{second.origin.owner}` in {what}",
+        index,
+        case,
+        f"nothing orders {first.origin.clause} before {second.origin.clause} in {what}",
         "no chain of arrivals and waits between them",
-        damage(second, distance),
-        _order_help(first, second, distance),
+        damage(problem),
+        _order_help(problem),
     )
 
 
-def _order_help(first: Action, second: Action, distance: int) -> tuple[str, ...]:
+def _order_help(problem: OrderProblem) -> tuple[str, ...]:
+    first, second = problem.first, problem.second
     port = first.origin.name
     if first.origin.owner == second.origin.owner:
         return (f"let the warps of `{first.origin.owner}` meet at a named barrier between the two",)
-    if distance and first.kind in READS:
+    if problem.distance and first.kind in READS:
         return (f"release `{port}` only after `{first.origin.text}`",)
-    if distance:
+    if problem.distance:
         return (f"acquire `{second.origin.name}` before `{second.origin.text}`",)
     return (
         f"commit `{port}` only after `{first.origin.text}`, and wait before `{second.origin.text}`",
     )
 
 
-def stale(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def stale(index: ProgramIndex, case: Found[ReversedOrder]) -> Diagnostic:
     """PL0503: two accesses of one stage always in the wrong order."""
-    problem = item.problem
+    problem = case.problem
     first, second = problem.first, problem.second
-    assert first is not None and second is not None
-    (distance,) = problem.numbers
     return pair(
         "PL0503",
-        resolved,
-        blueprint,
-        item,
-        f"`{second.origin.text}` of `{second.origin.owner}` always comes before "
-        f"`{first.origin.text}` of `{first.origin.owner}`, whose data it needs"
-        if not distance
-        else f"`{second.origin.text}` of `{second.origin.owner}` always overwrites the item before "
-        f"`{first.origin.text}` of `{first.origin.owner}`",
+        index,
+        case,
+        f"{second.origin.clause} always comes before {first.origin.clause}, whose data it needs"
+        if not problem.distance
+        else f"{second.origin.clause} always overwrites the item before {first.origin.clause}",
         "always the other order",
         "the data of another item are used: wrong results, every time",
-        _order_help(first, second, distance),
+        _order_help(problem),
     )
 
 
-def unfenced(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def unfenced(index: ProgramIndex, case: Found[NoProxyFence]) -> Diagnostic:
     """PL0502: a generic access and a later asynchronous one without a proxy fence between them."""
-    problem = item.problem
+    problem = case.problem
     first, second = problem.first, problem.second
-    assert first is not None and second is not None
-    what = what_of(blueprint, problem.target, first)
-    role, port = first.origin.role, resolved_port(resolved, first)
+    what = memory_of(index, problem.target, first.origin)
+    direction = _direction(index, first.origin)
     arrive = "it is stored"
-    if port is not None:
-        arrive = f"`{'commit' if port == 'out' else 'release'} {first.origin.name}`"
+    if direction is not None:
+        arrive = f"`{'commit' if direction == 'out' else 'release'} {first.origin.name}`"
     return pair(
         "PL0502",
-        resolved,
-        blueprint,
-        item,
-        f"no proxy fence between `{first.origin.text}` of `{first.origin.owner}` (generic) and "
-        f"`{second.origin.text}` of `{second.origin.owner}` (asynchronous) in {what}",
+        index,
+        case,
+        f"no proxy fence between {first.origin.clause} (generic) and "
+        f"{second.origin.clause} (asynchronous) in {what}",
         "ordered by barriers, but across two proxies without `fence async`",
         "the copy engine does not see the stores of the warps: old data go out, now and then"
         if first.kind == "write"
         else "the copy may overtake the loads of the warps: they see the next item, now and then",
         (
-            f"add `fence async` after `{first.origin.text}` and before {arrive}, in role `{role}`"
-            f"{file_of(first.origin.span)}",
+            f"add `fence async` after `{first.origin.text}` and before {arrive}, in role "
+            f"`{first.origin.role}`{file_of(first.origin.span)}",
         ),
         ("the item {} here, generic proxy", "{} {} here, asynchronous proxy"),
     )
 
 
-def resolved_port(resolved: ProgramIndex, action: Action) -> str | None:
+def _direction(index: ProgramIndex, origin: Origin) -> str | None:
     """Direction of the ring port an action uses; None for buffers."""
-    instance, name = end_of(action)
-    ports = {port.name: port for port in resolved.contracts[instance].ports}
-    return ports[name].direction if name in ports else None
+    ports = {port.name: port for port in index.contracts[origin.instance].ports}
+    return ports[origin.name].direction if origin.name in ports else None
 
 
-def alias(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def alias(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnostic:
     """PL0203: a wait or an arrival can take one phase for another."""
-    problem = item.problem
-    assert problem.first is not None
-    origin = problem.first.origin
-    (side,) = problem.numbers
-    arrives = problem.first.kind == ARRIVE
-    channel = blueprint.channel_of[problem.target]
-    stages = count(item.stages[channel.name], "stage")
+    problem = case.problem
+    origin = problem.action.origin
+    arrives = problem.action.kind == ARRIVE
+    channel = index.protocol.channel_of[problem.target]
+    stages = count(case.stages[channel.name], "stage")
     return Diagnostic(
         "PL0203",
-        f"`{origin.text}` of `{origin.owner}` can mistake one phase of its barrier for another",
+        f"{origin.clause} can mistake one phase of its barrier for another",
         labels(
             (
                 origin.span,
                 "the phase after the awaited one may complete before this wait sees it"
-                if side > 0
+                if problem.lapped
                 else "the phase before may still be incomplete: this arrival is counted for it"
                 if arrives
                 else "the phase before the awaited one may still be incomplete here",
             ),
-            (resolved.connection(channel).span, ""),
+            (index.connection(channel).span, ""),
         ),
         expected="every phase complete before anyone arrives for the next"
         if arrives
@@ -196,21 +185,20 @@ def alias(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diag
         found=f"with {stages}, nothing keeps this "
         + ("arrival out of the phase before" if arrives else "wait within one phase"),
         at_run_time="the role runs ahead into a stage that is still in use, or waits for ever",
-        notes=notes_of(blueprint, item, problem.target),
+        notes=notes_of(index, case, problem.target),
         helps=(f"let `{origin.owner}` wait for every item of `{origin.name}` and release it",),
-        subject=subject_of(resolved, blueprint, problem.target, problem.first),
+        subject=subject_of(index, problem),
     )
 
 
-def recycle(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Diagnostic:
+def recycle(index: ProgramIndex, case: Found[MixedGenerations]) -> Diagnostic:
     """PL0303: a role can arrive twice at a named barrier before it has opened once."""
-    problem = item.problem
-    assert problem.first is not None and problem.second is not None
-    instance, name = end_of(problem.first)
-    first, second = problem.first.origin, problem.second.origin
+    problem = case.problem
+    first, second = problem.origins
+    barrier = qualified_name(first.end)
     return Diagnostic(
         "PL0303",
-        f"`{second.owner}` can come to named barrier `{instance}.{name}` again before "
+        f"`{second.owner}` can come to named barrier `{barrier}` again before "
         f"`{first.owner}` has come once",
         labels(
             (second.span, "this arrival belongs to the next round"),
@@ -219,9 +207,10 @@ def recycle(resolved: ProgramIndex, blueprint: ProtocolIndex, item: Found) -> Di
         expected="every round of a named barrier complete before anyone arrives for the next",
         found="rounds that can mix",
         at_run_time="the barrier opens with arrivals of two rounds: a race, then a hang",
-        notes=notes_of(blueprint, item),
+        notes=notes_of(index, case),
         helps=(
-            f"make it `sync {name}` in role `{second.role}`, or put another barrier between them",
+            f"make it `sync {first.name}` in role `{second.role}`, or put another barrier between "
+            "them",
         ),
-        subject=f"{instance}.{name}",
+        subject=barrier,
     )

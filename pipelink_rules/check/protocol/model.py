@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipelink_rules.model.operation import Operation
 from pipelink_rules.model.source_span import Span
 
 # In the names of objects of the other CTAs of a cluster.  All CTAs do the same, so what happens to
@@ -70,6 +71,22 @@ class Origin(NamedTuple):
     text: str = ""  # "release ab lag 1"
     span: Span | None = None
     name: str = ""  # port, buffer or named barrier of the component
+    operation: Operation | None = None  # None: what the glue does at a hand-over
+
+    @property
+    def clause(self) -> str:
+        """The clause in words: "`release ab lag 1` of `mma.mma`"."""
+        return f"`{self.text}` of `{self.owner}`"
+
+    @property
+    def verb(self) -> str:
+        """The verb of the operation, if it is one."""
+        return self.operation.verb if self.operation else ""
+
+    @property
+    def end(self) -> tuple[str, str]:
+        """(instance, port)."""
+        return self.instance, self.name
 
     @property
     def owner(self) -> str:

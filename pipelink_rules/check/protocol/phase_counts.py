@@ -17,7 +17,14 @@ from pipelink_rules.check.protocol.model import (
     Action,
     Composition,
 )
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import (
+    Problem,
+    StarvedWait,
+    UnwrittenRead,
+    WrongArrivals,
+    WrongBytes,
+    WrongThreads,
+)
 
 
 def count_errors(composition: Composition) -> Iterator[Problem]:
@@ -41,8 +48,7 @@ def missing_arrivals(run: Composition) -> Iterator[Problem]:
             if action.kind in (WAIT, MEET) and action.item >= 0:
                 found = came[action.target, action.item]
                 if found < needed[action.target]:
-                    numbers = (found, needed[action.target])
-                    yield Problem("starved", action.target, action, None, numbers)
+                    yield StarvedWait(action.target, action, found, needed[action.target])
                     break
 
 
@@ -63,8 +69,7 @@ def _phases(composition: Composition) -> Iterator[Problem]:
             found = sum(action.amount for action in came)
             if found != barrier.arrivals:
                 first = came[0] if came else None
-                numbers = (found, barrier.arrivals, item, barrier.items)
-                yield Problem("arrivals", name, first, None, numbers)
+                yield WrongArrivals(name, first, item, barrier.items)
                 break
             announced = sum(action.bytes for action in came)
             delivered = sum(action.bytes for action in copied)
@@ -72,7 +77,7 @@ def _phases(composition: Composition) -> Iterator[Problem]:
                 continue  # one bulk copy brings what was announced
             if announced != delivered:
                 telling = [action for action in came if action.bytes] or copied
-                yield Problem("bytes", name, telling[0], None, (announced, delivered, item))
+                yield WrongBytes(name, telling[0], announced, delivered, item)
                 break
 
 
@@ -89,7 +94,7 @@ def _generations(composition: Composition) -> Iterator[Problem]:
         for generation in range(barrier.generations):
             found = sum(action.amount for action in came[name, generation])
             if found != barrier.threads:
-                yield Problem("threads", name, used.get(name), None, (found, barrier.threads))
+                yield WrongThreads(name, used.get(name), found, barrier.threads)
                 break
 
 
@@ -108,4 +113,4 @@ def _contents(composition: Composition) -> Iterator[Problem]:
             items = composition.memories[action.target].items
             if not items or action.item < 0 or (action.target, action.item % items) not in written:
                 told.add(action.target)
-                yield Problem("unwritten", action.target, action, None, (action.item,))
+                yield UnwrittenRead(action.target, action)

@@ -1,40 +1,271 @@
-"""What can be wrong with a protocol, before it is put into words."""
+"""What can be wrong with a protocol, before it is put into words: one class a defect."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
-from pipelink_rules.check.protocol.model import Action
+from pipelink_rules.check.protocol.model import Action, Origin
+
+Edge = tuple[int, int, int]  # earlier node, later node, distance
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """One defect of a composition.
 
-    kind        code    first, second                                  numbers
-    arrivals    PL0201  some arrival, -                                found, wanted, item, items
-    bytes       PL0202  the expect or copy, -                          announced, delivered, item
-    alias       PL0203  the wait or arrival, -                         -1: too early, 1: lapped
-    recycle     PL0303  arrival of a generation, one of the next       -
-    threads     PL0302  some use of the named barrier, -               found, wanted
-    starved     PL0401  the wait, -                                    found, wanted
-    deadlock    PL0401  -, - (cycle: edges as (action or event, reason, distance))
-    unordered   PL0501  earlier access, later access                   distance in items
-    unfenced    PL0502  generic access, asynchronous access            distance in items
-    stale       PL0503  access that must be first, access that is      distance in items
-    unwritten   PL0503  the read, -                                    item
-    in flight   PL0504  wgmma group, what uses its operands or result  distance or pending groups
-    storing     PL0505  store group, overwriting access (or -)         distance or pending groups
-    overlapping PL0509  access of tensor memory, what may overlap it   distance in items
-    no fence    PL0509  the same, ordered but without tcgen05.fence    distance, 0: before, 1: after
-    loading     PL0509  tensor load or store, - (or -, registers)      pending
-    not held    PL0209  the use of an item, -                          -
-    turns       PL0302  some use of the named barrier, -               found, wanted (per work item)
-    rate        PL1002  use by the producer, by the consumer           made, taken
+    Ranks of one tens digit are consequences of each other: of these a connection gets the problem
+    with the lowest rank only.
     """
 
-    kind: str
-    target: str  # barrier, memory, named barrier, channel
-    first: Action | None = None
-    second: Action | None = None
-    numbers: tuple[int, ...] = ()
-    trace: tuple[tuple[int, int, int], ...] = ()  # deadlock: edges of the graph
+    rank: ClassVar[int]
+    target: str  # barrier, memory, named barrier or channel
+
+    @property
+    def origins(self) -> tuple[Origin | None, ...]:
+        """The clauses it is about."""
+        return ()
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from another defect of the program."""
+        return type(self), self.target, *self.origins
+
+
+@dataclass(frozen=True)
+class UseProblem(Problem):
+    """A defect of one action."""
+
+    action: Action
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        return (self.action.origin,)
+
+
+@dataclass(frozen=True)
+class CountProblem(Problem):
+    """A barrier that counts wrongly; `action` is some arrival, if there is one."""
+
+    action: Action | None
+
+    @property
+    def origins(self) -> tuple[Origin | None, ...]:
+        return (self.action.origin if self.action else None,)
+
+
+@dataclass(frozen=True)
+class OrderProblem(Problem):
+    """An access that is not over when another one, `distance` items later, begins."""
+
+    first: Action
+    second: Action
+    distance: int
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        return self.first.origin, self.second.origin
+
+
+@dataclass(frozen=True)
+class ItemNotAcquired(UseProblem):
+    """PL0209: an item is used before it is acquired or waited for."""
+
+    rank = 0
+
+
+@dataclass(frozen=True)
+class UnequalRates(Problem):
+    """PL1002: a consumer takes more or fewer items per period than are made."""
+
+    rank = 1
+    producer: Origin
+    consumer: Origin
+    made: int
+    taken: int
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        return self.producer, self.consumer
+
+
+@dataclass(frozen=True)
+class WrongArrivals(CountProblem):
+    """PL0201: a phase gets more or fewer arrivals than its barrier counts."""
+
+    rank = 2
+    item: int
+    items: int  # per period
+
+
+@dataclass(frozen=True)
+class WrongBytes(UseProblem):
+    """PL0202: announced and copied bytes of a phase differ."""
+
+    rank = 10
+    announced: int
+    delivered: int
+    item: int
+
+
+@dataclass(frozen=True)
+class WrongThreads(CountProblem):
+    """PL0302: the count of a named barrier is not the number of threads that arrive."""
+
+    rank = 20
+    found: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class UnequalBarrierUse(UseProblem):
+    """PL0302: the roles of a named barrier use it unequally often per period."""
+
+    rank = 21
+    found: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class MixedGenerations(Problem):
+    """PL0303: `second` can arrive for the next generation before `first` has for this one."""
+
+    rank = 22
+    first: Action
+    second: Action
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        return self.first.origin, self.second.origin
+
+
+@dataclass(frozen=True)
+class Deadlock(Problem):
+    """PL0401: a cycle of waits."""
+
+    rank = 30
+    targets: tuple[str, ...]  # all barriers on the cycle
+    cycle: tuple[Edge, ...]  # of the event graph
+
+    @property
+    def distance(self) -> int:
+        """Periods that the cycle spans."""
+        return sum(distance for _, _, distance in self.cycle)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return type(self), self.targets
+
+
+@dataclass(frozen=True)
+class StarvedWait(UseProblem):
+    """PL0401: the last wait of a role is for arrivals that nobody makes."""
+
+    rank = 31
+    found: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class MmaStillReads(OrderProblem):
+    """PL0504: a wgmma group or tcgen05.mma may still read what is overwritten."""
+
+    rank = 40
+
+
+@dataclass(frozen=True)
+class AccumulatorsInFlight(UseProblem):
+    """PL0504: accumulators are used while wgmma groups may still write them."""
+
+    rank = 40
+    pending: int
+
+
+@dataclass(frozen=True)
+class MmaNotAwaited(UseProblem):
+    """PL0504: a role ends with wgmma groups in flight."""
+
+    rank = 40
+    pending: int
+
+
+@dataclass(frozen=True)
+class StoreStillReads(OrderProblem):
+    """PL0505: a bulk store may still read what is overwritten."""
+
+    rank = 41
+
+
+@dataclass(frozen=True)
+class StoreNotAwaited(UseProblem):
+    """PL0505: a role ends with bulk stores in flight."""
+
+    rank = 41
+    pending: int
+
+
+@dataclass(frozen=True)
+class TensorMemoryOverlap(OrderProblem):
+    """PL0509: an access of tensor memory may not be over when another one begins."""
+
+    rank = 41
+
+
+@dataclass(frozen=True)
+class TensorLoadInFlight(UseProblem):
+    """PL0509: registers are used that tcgen05.ld may still fill."""
+
+    rank = 41
+    pending: int
+
+
+@dataclass(frozen=True)
+class TensorAccessNotAwaited(UseProblem):
+    """PL0509: a role ends while its tcgen05.ld or .st may not be over."""
+
+    rank = 41
+    pending: int
+
+
+@dataclass(frozen=True)
+class UnwrittenRead(UseProblem):
+    """PL0503: something is read that nobody writes."""
+
+    rank = 42
+
+
+@dataclass(frozen=True)
+class PhaseAliasing(UseProblem):
+    """PL0203: a wait or an arrival can take one phase of its barrier for another."""
+
+    rank = 43
+    lapped: bool = False  # the next phase may complete before the wait sees its own
+
+
+@dataclass(frozen=True)
+class ReversedOrder(OrderProblem):
+    """PL0503: two accesses of one stage are always in the wrong order."""
+
+    rank = 44
+
+
+@dataclass(frozen=True)
+class NoOrder(OrderProblem):
+    """PL0501: nothing orders two accesses of one stage."""
+
+    rank = 45
+
+
+@dataclass(frozen=True)
+class NoProxyFence(OrderProblem):
+    """PL0502: an asynchronous access follows a generic one without a proxy fence."""
+
+    rank = 46
+
+
+@dataclass(frozen=True)
+class NoTensorFence(OrderProblem):
+    """PL0509: accesses of tensor memory are ordered by barriers, but without tcgen05.fence."""
+
+    rank = 46
+    after: bool  # the fence::after_thread_sync is missing, else the fence::before_thread_sync

@@ -40,7 +40,7 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     Process,
 )
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import ItemNotAcquired
 from pipelink_rules.check.protocol.protocol_index import (
     WARPGROUP,
     ProtocolIndex,
@@ -77,12 +77,12 @@ class Cursor:
         return self.next - 1 if self.next > self.start else None
 
 
-def arrivals(blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str) -> int:
+def arrivals(protocol: ProtocolIndex, part: WarpSet, instance: str, name: str) -> int:
     """Arrivals of a part by one operation on a ring; the first part's where they cannot be shared.
 
     What the other parts did before is ordered then by what they have in common, or it is a race.
     """
-    port = blueprint.contracts[instance].port(name)
+    port = protocol.contracts[instance].port(name)
     if not port.raw:
         return part.warps
     total = evaluate(port.arrivals, {})
@@ -93,10 +93,10 @@ def arrivals(blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str) 
 
 
 def announced(
-    blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str, work: Mapping[str, int]
+    protocol: ProtocolIndex, part: WarpSet, instance: str, name: str, work: Mapping[str, int]
 ) -> int:
     """Bytes that the warps of a part announce per item of a ring port."""
-    port = blueprint.contracts[instance].port(name)
+    port = protocol.contracts[instance].port(name)
     if port.tx_bytes is None:
         return 0
     literal = port.tx_bytes.literal
@@ -104,9 +104,9 @@ def announced(
     return size * _times(part, port)
 
 
-def copied(blueprint: ProtocolIndex, part: WarpSet, instance: str, op: Operation) -> int:
+def copied(protocol: ProtocolIndex, part: WarpSet, instance: str, op: Operation) -> int:
     """Bytes of one tensor copy; a bulk copy brings what was announced."""
-    contract = blueprint.contracts[instance]
+    contract = protocol.contracts[instance]
     source, ring = contract.port(op.source), contract.port(op.target)
     if ring.tx_bytes is None:
         return 0
@@ -121,9 +121,9 @@ def _times(part: WarpSet, port: Port) -> int:
     return int(_is_first(part)) if port.raw else part.warps
 
 
-def acts(blueprint: ProtocolIndex, part: WarpSet, instance: str, name: str) -> bool:
+def acts(protocol: ProtocolIndex, part: WarpSet, instance: str, name: str) -> bool:
     """Whether a part copies: behind a raw port one of several acts for all."""
-    return not blueprint.contracts[instance].port(name).raw or _is_first(part)
+    return not protocol.contracts[instance].port(name).raw or _is_first(part)
 
 
 def _is_first(part: WarpSet) -> bool:
@@ -135,13 +135,13 @@ class RingEnds:
 
     def __init__(
         self,
-        blueprint: ProtocolIndex,
+        protocol: ProtocolIndex,
         part: WarpSet,
         stages: Mapping[str, int],
         cta: int | None = None,
         own_last: bool = False,
     ):
-        self.blueprint, self.part, self.stages = blueprint, part, stages
+        self.protocol, self.part, self.stages = protocol, part, stages
         self.rank = cta  # place in a cluster; None: the CTA shares nothing with others
         self.cta = cta or 0
         self.own_last = own_last  # of the CTAs that are released to
@@ -153,14 +153,14 @@ class RingEnds:
         self.threads: dict[str, int] = {}
         self.moves: dict[RingEnd, int] = {}  # items per period
         self.first: dict[RingEnd | str, Origin] = {}  # first use of a ring end or named barrier
-        self.problems: list[Problem] = []
+        self.problems: list[ItemNotAcquired] = []
         self.pieces: dict[str, int] = {}  # the same -> stages
         self.at: dict[str, int] = {}  # piece of a buffer -> writes in this call
         self.call = 0
         self.work: Work = {}
 
     def _ring(self, instance: str, port: str) -> tuple[str, str, str]:
-        channel = self.blueprint.channels[instance, port]
+        channel = self.protocol.channels[instance, port]
         share = 0
         if channel.kind == HANDOVER and channel.shares > 1:
             share = self.call * (self.part.role.warps // WARPGROUP) + self.part.group
@@ -183,7 +183,7 @@ class RingEnds:
 
     def _ring_op(self, instance: str, op: Operation, origin: Origin) -> None:
         memory, full, empty = self._ring(instance, op.target)
-        channel = self.blueprint.channels[instance, op.target]
+        channel = self.protocol.channels[instance, op.target]
         verb = op.verb
         if verb == "acquire":
             item = self._step(memory, instance, origin)
@@ -194,7 +194,7 @@ class RingEnds:
             return
         cursor = self.cursors.get((memory, (instance, op.target)))
         item_now = cursor.current if cursor else None
-        count = arrivals(self.blueprint, self.part, instance, op.target)
+        count = arrivals(self.protocol, self.part, instance, op.target)
         if verb == "release":
             if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
                 for cta in self._reached(channel):
@@ -202,8 +202,7 @@ class RingEnds:
                     if count:
                         self._add(ARRIVE, place, item_now - op.lag, count, origin=origin)
         elif item_now is None:
-            action = Action(verb, memory, origin=origin)
-            self.problems.append(Problem("not held", memory, action))
+            self.problems.append(ItemNotAcquired(memory, Action(verb, memory, origin=origin)))
         elif verb == "commit" and op.source:
             for cta in self._reached(channel):
                 _, filled, emptied = ring_names(channel, 0, cta)
@@ -212,7 +211,7 @@ class RingEnds:
         elif verb in ("commit", "expect"):
             size = 0
             if verb == "expect":
-                size = announced(self.blueprint, self.part, instance, op.target, self.work)
+                size = announced(self.protocol, self.part, instance, op.target, self.work)
             if count:
                 self.actions.append(Action(ARRIVE, full, item_now, count, size, "", origin))
         elif verb == "copy":
@@ -227,18 +226,18 @@ class RingEnds:
         """The other half of a tcgen05.mma: what it does to tensor memory."""
         memory, _, _ = self._ring(instance, op.source)
         cursor = self.cursors.get((memory, (instance, op.source)))
-        origin = self.blueprint.accumulates(instance, op)
+        origin = self.protocol.accumulates(instance, op)
         if cursor is None or cursor.current is None:
-            self.problems.append(Problem("not held", memory, Action("mma", memory, origin=origin)))
+            self.problems.append(ItemNotAcquired(memory, Action("mma", memory, origin=origin)))
         else:
             self._add(ACCUMULATE, memory, cursor.current, origin=origin)
 
     def _copy(self, instance: str, op: Operation, item: int, origin: Origin) -> None:
         """One copy, or the part of it that this CTA brings to every CTA of its group."""
-        if not acts(self.blueprint, self.part, instance, op.target):
+        if not acts(self.protocol, self.part, instance, op.target):
             return
-        channel = self.blueprint.channels[instance, op.target]
-        size = copied(self.blueprint, self.part, instance, op)
+        channel = self.protocol.channels[instance, op.target]
+        size = copied(self.protocol, self.part, instance, op)
         group: tuple[int, ...] = (self.cta,)
         shared = {member.member: member for member in channel.multicast}.get(op.member)
         if shared is not None and self.rank is not None:
@@ -275,7 +274,7 @@ class ProcessBuilder(RingEnds):
             for call in range(self.part.role.calls):
                 self.call = call
                 for instance, name in self.part.role.members:
-                    self._member(instance, self.blueprint.contracts[instance].role(name))
+                    self._member(instance, self.protocol.contracts[instance].role(name))
         period = tuple(self.actions)
         self.moves = {n: c.next - begun.get(n, 0) for n, c in self.cursors.items()}
         self.turns = {name: turn - turned.get(name, 0) for name, turn in self.turn.items()}
@@ -286,22 +285,22 @@ class ProcessBuilder(RingEnds):
     def _once(self, clause: str) -> tuple[Action, ...]:
         self.actions = []
         for instance, name in self.part.role.members:
-            role = self.blueprint.contracts[instance].role(name)
+            role = self.protocol.contracts[instance].role(name)
             self._begin(instance, role)
             self._body(instance, role, role.prologue if clause == "prologue" else role.epilogue)
         return tuple(self.actions)
 
     def _begin(self, instance: str, role: Role) -> None:
         self.at = {}
-        for port in self.blueprint.contracts[instance].ports:
-            if port.role == role.name and (instance, port.name) in self.blueprint.channels:
+        for port in self.protocol.contracts[instance].ports:
+            if port.role == role.name and (instance, port.name) in self.protocol.channels:
                 end = (self._ring(instance, port.name)[0], (instance, port.name))
                 if end in self.cursors:
                     self.cursors[end].start = self.cursors[end].next
 
     def _member(self, instance: str, role: Role) -> None:
         self._begin(instance, role)
-        ports = self.blueprint.contracts[instance].ports
+        ports = self.protocol.contracts[instance].ports
         for port in ports:
             if port.role == role.name and port.direction == "in":
                 self._move(instance, port)
@@ -316,7 +315,7 @@ class ProcessBuilder(RingEnds):
                 for _ in range(self._count(item)):
                     self._body(instance, role, item.body)
             else:
-                origin = self.blueprint.origin(instance, role.name, item)
+                origin = self.protocol.origin(instance, role.name, item)
                 if len(self.actions) > MOST_ACTIONS:
                     raise TooManyOperations(self.part, origin)
                 self._op(instance, role, item, origin)
@@ -327,12 +326,12 @@ class ProcessBuilder(RingEnds):
 
     def _move(self, instance: str, port: Port) -> None:
         """A hand-over, as the glue does it: take before the entry, give after it."""
-        channel = self.blueprint.channels.get((instance, port.name))
+        channel = self.protocol.channels.get((instance, port.name))
         if channel is None or channel.kind != HANDOVER:
             return
         memory, full, empty = self._ring(instance, port.name)
         gives = port.direction == "out"
-        origin = self.blueprint.moved(instance, port, "hand over" if gives else "take")
+        origin = self.protocol.moved(instance, port, "hand over" if gives else "take")
         item = self._step(memory, instance, origin)
         count = self.part.warps
         if gives:
@@ -355,18 +354,18 @@ class ProcessBuilder(RingEnds):
                 self._add(FENCES[op.target], origin=origin)
         elif verb in ("sync", "arrive"):
             self._named(instance, op, origin)
-        elif (instance, op.target) in self.blueprint.channels:
-            if self.blueprint.channels[instance, op.target].kind == HANDOVER:
+        elif (instance, op.target) in self.protocol.channels:
+            if self.protocol.channels[instance, op.target].kind == HANDOVER:
                 self._registers(instance, op, origin)
             else:
                 self._ring_op(instance, op, origin)
-        elif any(buffer.name == op.target for buffer in self.blueprint.contracts[instance].buffers):
+        elif any(buffer.name == op.target for buffer in self.protocol.contracts[instance].buffers):
             self._buffer_op(instance, role, op, origin)
         else:
             self._registers(instance, op, origin)
 
     def _buffer_op(self, instance: str, role: Role, op: Operation, origin: Origin) -> None:
-        contract = self.blueprint.contracts[instance]
+        contract = self.protocol.contracts[instance]
         buffer = next(buffer for buffer in contract.buffers if buffer.name == op.target)
         name = in_cta(f"{instance}.{buffer.name}", self.cta)
         if role.split != "role":  # every share of the work has its own piece
@@ -387,12 +386,12 @@ class ProcessBuilder(RingEnds):
 
     def _counts_on(self, instance: str, role: Role) -> bool:
         """Whether the role can know from call to call which stage of a buffer comes next."""
-        ports = self.blueprint.contracts[instance].ports
+        ports = self.protocol.contracts[instance].ports
         rings = ("ring", "tensor_memory")
         return any(port.role == role.name and port.space in rings for port in ports)
 
     def _registers(self, instance: str, op: Operation, origin: Origin) -> None:
-        port = self.blueprint.contracts[instance].port(op.target)
+        port = self.protocol.contracts[instance].port(op.target)
         if port.space == "registers":
             allowed = port.pending if op.verb == "write" else 0
             self._add(TOUCH, port.name, amount=allowed, origin=origin)
@@ -401,13 +400,13 @@ class ProcessBuilder(RingEnds):
 
     def _loads(self, instance: str, role: str) -> bool:
         """Whether a role loads from tensor memory: what it writes may not be there yet."""
-        ports = self.blueprint.contracts[instance].ports
+        ports = self.protocol.contracts[instance].ports
         return any(port.role == role and port.space == TENSOR_MEMORY for port in ports)
 
     def _named(self, instance: str, op: Operation, origin: Origin) -> None:
         name = in_cta(f"{instance}.{op.target}", self.cta)
         if name not in self.turn:
-            barriers = self.blueprint.contracts[instance].named_barriers
+            barriers = self.protocol.contracts[instance].named_barriers
             count = next(barrier.count for barrier in barriers if barrier.name == op.target)
             self.threads[name] = evaluate(count, {})
             self.first[name] = origin

@@ -119,7 +119,9 @@ class ProtocolIndex:
         """The origin of an operation; one object per operation and instance."""
         key = (instance, role, id(op))
         if key not in self._origins:
-            self._origins[key] = Origin(instance, role, format_operation(op), op.span, op.target)
+            self._origins[key] = Origin(
+                instance, role, format_operation(op), op.span, op.target, op
+            )
         return self._origins[key]
 
     def accumulates(self, instance: str, op: Operation) -> Origin:
@@ -127,9 +129,8 @@ class ProtocolIndex:
         port = self.contracts[instance].port(op.source)
         key = (instance, f"{port.role} -> {op.source}", id(op))
         if key not in self._origins:
-            self._origins[key] = Origin(
-                instance, port.role, format_operation(op), op.span, op.source
-            )
+            text = format_operation(op)
+            self._origins[key] = Origin(instance, port.role, text, op.span, op.source, op)
         return self._origins[key]
 
     def moved(self, instance: str, port: Port, verb: str) -> Origin:

@@ -18,7 +18,8 @@ In one thread ld and st need the wait only, and mma on one accumulator nothing: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from pipelink_rules.check.protocol.async_groups import fence_of
 from pipelink_rules.check.protocol.event_graph import Access, Graph, Use
@@ -29,42 +30,29 @@ from pipelink_rules.check.protocol.model import (
     MMA,
     STORE,
     TENSOR_MMA,
+    Action,
 )
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import (
+    MixedGenerations,
+    MmaStillReads,
+    NoOrder,
+    NoProxyFence,
+    NoTensorFence,
+    OrderProblem,
+    PhaseAliasing,
+    ReversedOrder,
+    StoreStillReads,
+    TensorMemoryOverlap,
+)
 from pipelink_rules.check.protocol.vector_clocks import Clocks, Row
 
-NO_FENCE, OVERLAPPING = "no fence", "overlapping"
-MISSING_BEFORE, MISSING_AFTER = 0, 1
+# Makes the problem of two accesses: target, first, second, distance.
+Violation = Callable[[str, Action, Action, int], OrderProblem]
 
 
-def violations(
-    clocks: Clocks, first: Access, second: Access, apart: int
-) -> tuple[str, tuple[int, ...]] | None:
-    """The problem of two accesses of tensor memory, and which fence it is about; None: ordered."""
-    graph = clocks.graph
-    here = clocks.rows[second.node]
-    if first.process == second.process:
-        if first.action.kind == second.action.kind == ACCUMULATE:
-            return None
-        if first.action.kind != ACCUMULATE:  # the wait is enough
-            return None if clocks.passed(here, first.ends, apart, False) else (OVERLAPPING, ())
-    actions = graph.composition.processes[second.process].period
-    fence = fence_of(actions, second.position, graph.finite)
-    if fence is not None:
-        place, ago = fence
-        row = clocks.rows[graph.base[second.process] + place]
-        if clocks.passed(row, first.exports, apart - ago, False):
-            return None
-        if clocks.passed(row, first.ends, apart - ago, False):
-            return NO_FENCE, (MISSING_BEFORE,)
-    if clocks.passed(here, first.ends, apart, False):
-        return NO_FENCE, (MISSING_AFTER,)
-    return OVERLAPPING, ()
-
-
-def races(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
-    """The first broken order of every pair of actions."""
-    told: set[tuple[int, int]] = set()
+def races(graph: Graph, clocks: Clocks) -> Iterator[OrderProblem]:
+    """The first violated order of every pair of actions."""
+    reported: set[tuple[int, int]] = set()
     for (target, item), accesses in graph.accesses.items():
         if ELSEWHERE in target:
             continue
@@ -77,58 +65,81 @@ def races(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
             pairs += [(second, ahead, stages) for second in later]
             for second, periods, distance in pairs:
                 key = (id(first.action.origin), id(second.action.origin))
-                if key in told:
+                if key in reported:
                     continue
                 apart = first.period + periods - second.period
-                problem, numbers = _broken(clocks, first, second, apart)
-                if problem:
-                    told.add(key)
-                    numbers = (distance, *numbers)
-                    yield Problem(problem, target, first.action, second.action, numbers)
+                violation = _violation(clocks, first, second, apart)
+                if violation:
+                    reported.add(key)
+                    yield violation(target, first.action, second.action, distance)
 
 
-def _broken(
-    clocks: Clocks, first: Access, second: Access, apart: int
-) -> tuple[str, tuple[int, ...]]:
-    """The kind of problem, or "".  `apart`: periods from the first access to the second."""
+def _violation(clocks: Clocks, first: Access, second: Access, apart: int) -> Violation | None:
+    """How the order is violated.  `apart`: periods from the first access to the second."""
     if first.action.kind not in IN_TENSOR_MEMORY:
-        return _in_shared_memory(clocks, first, second, apart), ()
-    found = violations(clocks, first, second, apart)
-    if found is None or found[0] == NO_FENCE:
-        return found or ("", ())
+        return _in_shared_memory(clocks, first, second, apart)
+    found = _in_tensor_memory(clocks, first, second, apart)
+    if found is not TensorMemoryOverlap:
+        return found
     started = ((first.process, first.position),)
     if clocks.passed(clocks.rows[second.node], started, apart, False):
         return found
-    return _never_first(clocks, first, second, apart), ()
-
-
-def _in_shared_memory(clocks: Clocks, first: Access, second: Access, apart: int) -> str:
-    row = clocks.rows[second.node]
-    fenced = second.asynchronous and not first.asynchronous
-    if clocks.passed(row, first.ends, apart, fenced):
-        return ""
-    if fenced and clocks.passed(row, first.ends, apart, False):
-        return "unfenced"
-    started = ((first.process, first.position),)
-    if first.action.kind in (MMA, TENSOR_MMA, STORE) and clocks.passed(row, started, apart, False):
-        return "storing" if first.action.kind == STORE else "in flight"
     return _never_first(clocks, first, second, apart)
 
 
-def _never_first(clocks: Clocks, first: Access, second: Access, apart: int) -> str:
+def _in_shared_memory(
+    clocks: Clocks, first: Access, second: Access, apart: int
+) -> Violation | None:
+    row = clocks.rows[second.node]
+    fenced = second.asynchronous and not first.asynchronous
+    if clocks.passed(row, first.ends, apart, fenced):
+        return None
+    if fenced and clocks.passed(row, first.ends, apart, False):
+        return NoProxyFence
+    started = ((first.process, first.position),)
+    if first.action.kind in (MMA, TENSOR_MMA, STORE) and clocks.passed(row, started, apart, False):
+        return StoreStillReads if first.action.kind == STORE else MmaStillReads
+    return _never_first(clocks, first, second, apart)
+
+
+def _in_tensor_memory(
+    clocks: Clocks, first: Access, second: Access, apart: int
+) -> Violation | None:
+    graph = clocks.graph
+    here = clocks.rows[second.node]
+    if first.process == second.process:
+        if first.action.kind == second.action.kind == ACCUMULATE:
+            return None
+        if first.action.kind != ACCUMULATE:  # the wait is enough
+            return None if clocks.passed(here, first.ends, apart, False) else TensorMemoryOverlap
+    actions = graph.composition.processes[second.process].period
+    fence = fence_of(actions, second.position, graph.finite)
+    if fence is not None:
+        place, ago = fence
+        row = clocks.rows[graph.base[second.process] + place]
+        if clocks.passed(row, first.exports, apart - ago, False):
+            return None
+        if clocks.passed(row, first.ends, apart - ago, False):
+            return partial(NoTensorFence, after=False)
+    if clocks.passed(here, first.ends, apart, False):
+        return partial(NoTensorFence, after=True)
+    return TensorMemoryOverlap
+
+
+def _never_first(clocks: Clocks, first: Access, second: Access, apart: int) -> Violation:
     if clocks.passed(clocks.rows[first.node], second.ends, -apart, False):
-        return "stale"
-    return "unordered"
+        return ReversedOrder
+    return NoOrder
 
 
-def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+def aliases(graph: Graph, clocks: Clocks) -> Iterator[PhaseAliasing]:
     """Waits whose parity may be read one phase too early or too late.
 
     A wait by parity tells only the current phase from the one before it (PTX ISA,
     mbarrier.test_wait), so phase p - 1 must be complete when the wait for p begins, and phase
     p + 1 must not complete while it lasts.
     """
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for (target, item), waits in list(graph.waits.items()):
         barrier = graph.composition.barriers.get(target)
         if barrier is None or ELSEWHERE in target:
@@ -137,13 +148,13 @@ def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
             action = graph.actions[use.node]
             assert action is not None
             key = (target, action.origin.owner)
-            if key in told:
+            if key in reported:
                 continue
             if _lapped(
                 graph, clocks, use, graph.split(item + barrier.stages, barrier.items), target
             ):
-                told.add(key)
-                yield Problem("alias", target, action, None, (1,))
+                reported.add(key)
+                yield PhaseAliasing(target, action, lapped=True)
             elif _early(
                 graph,
                 clocks,
@@ -152,13 +163,13 @@ def aliases(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
                 graph.split(item - barrier.stages, barrier.items),
                 target,
             ):
-                told.add(key)
-                yield Problem("alias", target, action, None, (-1,))
+                reported.add(key)
+                yield PhaseAliasing(target, action)
 
 
-def overruns(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+def overruns(graph: Graph, clocks: Clocks) -> Iterator[PhaseAliasing]:
     """Arrivals that may be counted for the phase before theirs, because it is not complete yet."""
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
         barrier = graph.composition.barriers.get(target)
         if barrier is None or ELSEWHERE in target:
@@ -168,9 +179,9 @@ def overruns(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
             action = graph.action_of(use)
             key = (target, action.origin.owner)
             row = clocks.rows[use.node]
-            if key not in told and _early(graph, clocks, row, use, previous, target):
-                told.add(key)
-                yield Problem("alias", target, action, None, (-1,))
+            if key not in reported and _early(graph, clocks, row, use, previous, target):
+                reported.add(key)
+                yield PhaseAliasing(target, action)
 
 
 def _lapped(
@@ -215,9 +226,9 @@ def _early(
     return not arrivals or phase in graph.copies or not all(over(other) for other in arrivals)
 
 
-def recycled(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
+def recycled(graph: Graph, clocks: Clocks) -> Iterator[MixedGenerations]:
     """Named barriers where someone can arrive for the next generation before this one has met."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
         named = graph.composition.named.get(target)
         if named is None or ELSEWHERE in target:
@@ -228,7 +239,6 @@ def recycled(graph: Graph, clocks: Clocks) -> Iterator[Problem]:
             for later in graph.arrivals.get((target, following), ()):
                 periods = ahead - later.ahead + arrival.ahead
                 row = clocks.rows[later.node]
-                if target not in told and not clocks.passed(row, place, periods, False):
-                    told.add(target)
-                    first, second = graph.actions[arrival.node], graph.actions[later.node]
-                    yield Problem("recycle", target, first, second)
+                if target not in reported and not clocks.passed(row, place, periods, False):
+                    reported.add(target)
+                    yield MixedGenerations(target, graph.action_of(arrival), graph.action_of(later))

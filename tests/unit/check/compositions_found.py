@@ -21,6 +21,7 @@ from pipelink_rules.check.protocol.model import (
     Named,
     Process,
 )
+from pipelink_rules.check.protocol.problem import NoOrder, PhaseAliasing, Problem, StoreStillReads
 
 _ACTION = re.compile(r"(\w+) ([A-Za-z]+)(-?\d+)(?: x(\d+))?(?: \+(\d+))?(?: (\w+))?")
 
@@ -66,7 +67,7 @@ _CROWD = {"f": (2, 1, 2), "e": (2, 2, 2)}
 _PIPE = {"f": (1, 1, 1), "e": (1, 1, 1)}
 
 # name -> composition, what the graph must find ("" = nothing), the verdict of the executor
-FOUND: dict[str, tuple[Composition, str, str]] = {
+FOUND: dict[str, tuple[Composition, type[Problem] | None, str]] = {
     # One reader releases stages in the other order.  The phase of stage 1 then takes two arrivals
     # of the fast reader, none of the slow one.  The graph took every arrival for its own phase.
     "two arrivals of a fast reader": (
@@ -79,7 +80,7 @@ FOUND: dict[str, tuple[Composition, str, str]] = {
             _CROWD,
             {"R": (2, 2)},
         ),
-        "alias",
+        PhaseAliasing,
         "alias",
     ),
     # The arrival comes before the stage is acquired, its bytes after: the phase cannot complete
@@ -94,7 +95,7 @@ FOUND: dict[str, tuple[Composition, str, str]] = {
             {"R": (1, 1)},
             {"b": (64, 1)},
         ),
-        "",
+        None,
         "ok",
     ),
     # Only the end of the kernel comes after the store.  The executor let it end.
@@ -107,7 +108,7 @@ FOUND: dict[str, tuple[Composition, str, str]] = {
             {"f": (2, 1, 1), "e": (2, 1, 1)},
             {"R": (2, 1)},
         ),
-        "storing",
+        StoreStillReads,
         "race",
     ),
     # Nobody reads what the two write: the last item must stay all the same.
@@ -117,7 +118,7 @@ FOUND: dict[str, tuple[Composition, str, str]] = {
             None,
             {"M": (1, 2)},
         ),
-        "unordered",
+        NoOrder,
         "race",
     ),
 }

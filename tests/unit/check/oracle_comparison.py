@@ -15,6 +15,14 @@ from unit.check.tensor_compositions import stored, tensor
 
 from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.model import Composition, unroll
+from pipelink_rules.check.protocol.problem import (
+    NoProxyFence,
+    Problem,
+    TensorAccessNotAwaited,
+    TensorLoadInFlight,
+)
+
+Kind = type[Problem]
 
 MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
     chain,
@@ -30,7 +38,8 @@ MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
 )
 SEEDS = 2_000  # of the full comparison
 STATES = 60_000
-REGISTERS = {"loading"}  # the executor has no registers: what loads fill is judged by the graph
+# The executor has no registers: what loads fill is judged by the graph.
+REGISTERS: set[Kind] = {TensorLoadInFlight, TensorAccessNotAwaited}
 
 
 class Comparison(NamedTuple):
@@ -53,25 +62,26 @@ def compare(seeds: Iterable[int]) -> Comparison:
             result.verdicts[verdict] += 1
             if verdict == LIMIT or agree(found, verdict):
                 continue
-            told = f"{name}: {verdict}, {', '.join(sorted(found)) or 'nothing'} found"
+            names = ", ".join(sorted(kind.__name__ for kind in found))
+            told = f"{name}: {verdict}, {names or 'nothing'} found"
             (result.alarms if verdict == OK or found else result.missed).append(told)
     return result
 
 
-def judged(composition: Composition) -> set[str]:
+def judged(composition: Composition) -> set[Kind]:
     """The kinds of problems that the graph finds, in the steady state and in whole runs."""
-    found = {item.kind for item in analyze_case(composition)}
-    if not found - {"unfenced"}:
+    found = {type(item) for item in analyze_case(composition)}
+    if not found - {NoProxyFence}:
         for count in (0, 3):
-            found |= {item.kind for item in analyze_case(unroll(composition, count))}
+            found |= {type(item) for item in analyze_case(unroll(composition, count))}
     return found - REGISTERS
 
 
-def agree(found: set[str], verdict: str) -> bool:
+def agree(found: set[Kind], verdict: str) -> bool:
     """Whether the kinds of problems fit the verdict: nothing, only fences, or more."""
     if verdict in (OK, PROXY):
-        return found == ({"unfenced"} if verdict == PROXY else set())
-    return bool(found - {"unfenced"})
+        return found == ({NoProxyFence} if verdict == PROXY else set())
+    return bool(found - {NoProxyFence})
 
 
 def periods(composition: Composition) -> int:

@@ -18,10 +18,10 @@ from pipelink_rules.check.check import CHECKS, check, check_stages, codes
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.cases import Range, ranges, sequences, stage_choices
-from pipelink_rules.check.protocol.checks import to_diagnostic
+from pipelink_rules.check.protocol.checks import to_diagnostics
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Action, Origin
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.problem import PhaseAliasing
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, parts_of
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.model.target import TARGETS
@@ -147,16 +147,12 @@ def test_trip_counts_stay_within_what_roles_take() -> None:
 def test_alias_in_words() -> None:
     """No contract makes a role skip a phase; a transfer that did would be found, and told so."""
     made = program("gemm")
-    resolved = ProgramIndex(made, TARGET)
-    composition, _ = compose(resolved.blueprint, {"load.ab": 2}, [{"k_blocks": 1}])
+    index = ProgramIndex(made, TARGET)
+    composition, _ = compose(index.protocol, {"load.ab": 2}, [{"k_blocks": 1}])
     origin = Origin("mma", "mma", "wait ab", None, "ab")
-    problem = Problem(
-        "alias", "load.ab.full", Action("wait", "load.ab.full", origin=origin), None, (-1,)
-    )
-    (item,) = to_diagnostic(
-        resolved,
-        resolved.blueprint,
-        [Found(problem, composition, {"load.ab": 2}, [{"k_blocks": 1}])],
+    problem = PhaseAliasing("load.ab.full", Action("wait", "load.ab.full", origin=origin))
+    (item,) = to_diagnostics(
+        index, [Found(problem, composition, {"load.ab": 2}, [{"k_blocks": 1}])]
     )
     assert item.code == "PL0203" and item.subject == "load.ab -> mma.ab"
     assert item.message == "`wait ab` of `mma.mma` can mistake one phase of its barrier for another"

@@ -13,9 +13,14 @@ from pipelink_rules.check.counters.analyze import (
     SIGNAL,
     UNTIL,
     WRITE,
+    EndlessWait,
     Group,
     GroupOp,
+    GroupProblem,
     OpSequence,
+    UnorderedAccesses,
+    UnwrittenScratch,
+    WaitForLaterItem,
     analyze,
     reachable_state,
 )
@@ -50,8 +55,8 @@ def drawn(random_: random.Random, roles: int, waits_first: bool) -> Group:
     return tuple(lines)
 
 
-def told(group: Group) -> set[str]:
-    return {problem.kind for problem in analyze(group)}
+def told(group: Group) -> set[type[GroupProblem]]:
+    return {type(problem) for problem in analyze(group)}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -63,14 +68,14 @@ def test_every_interleaving_agrees(seed: int) -> None:
         group = drawn(random_, 1, waits_first=True)
         found = told(group)
         runs = [explore(group, grid) for grid in range(1, len(group) + 1)]
-        stuck = bool(found & {"never", "later"})
+        stuck = bool(found & {EndlessWait, WaitForLaterItem})
         assert any(run.deadlock for run in runs) == stuck, group
         if stuck:
             kinds["deadlock"] = kinds.get("deadlock", 0) + 1
             continue
-        assert runs[-1].race == ("unordered" in found), group
+        assert runs[-1].race == (UnorderedAccesses in found), group
         if not runs[-1].race:
-            assert runs[-1].unwritten == ("unwritten" in found), group
+            assert runs[-1].unwritten == (UnwrittenScratch in found), group
         verdict = "race" if runs[-1].race else "unwritten" if runs[-1].unwritten else "right"
         kinds[verdict] = kinds.get(verdict, 0) + 1
     assert set(kinds) == {"deadlock", "race", "unwritten", "right"}, kinds
@@ -97,7 +102,7 @@ def test_one_warp_that_is_late_counts() -> None:
     write, first, second = step(WRITE, 0, piece=0), step(SIGNAL, 1), step(SIGNAL, 2)
     waits, read = step(UNTIL, 3, 2), step(READ, 4, piece=0)
     group = (OpSequence(0, 2, (write, first, second)), OpSequence(1, 2, (waits, read)))
-    assert told(group) == {"unordered"}
+    assert told(group) == {UnorderedAccesses}
     assert explore(group, 2).race
 
 

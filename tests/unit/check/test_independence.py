@@ -19,8 +19,8 @@ from pipelink_rules.model.program import Program
 from pipelink_rules.model.source_span import Expr
 
 
-def kinds(blueprint: ProtocolIndex, stages: dict[str, int] | None = None) -> set[str]:
-    return {found.problem.kind for found in find_problems(blueprint, stages)}
+def kinds(protocol: ProtocolIndex, stages: dict[str, int] | None = None) -> set[str]:
+    return {type(found.problem).__name__ for found in find_problems(protocol, stages)}
 
 
 def test_the_judged_stage_counts_stand_for_all() -> None:
@@ -28,13 +28,13 @@ def test_the_judged_stage_counts_stand_for_all() -> None:
     seen: Counter[bool] = Counter()
     for seed in range(14):
         rng = random.Random(f"stages {seed}")
-        blueprint = ProtocolIndex(mutated(rng, program(rng.choice(("gemm", "stream")))))
-        channels = blueprint.program.channels
+        protocol = ProtocolIndex(mutated(rng, program(rng.choice(("gemm", "stream")))))
+        channels = protocol.program.channels
         every = itertools.product(*(range(c.minimum, c.maximum + 1) for c in channels))
-        found = kinds(blueprint)
+        found = kinds(protocol)
         for counts in every:
             stages = {c.name: count for c, count in zip(channels, counts, strict=True)}
-            assert kinds(blueprint, stages) <= found, (seed, stages)
+            assert kinds(protocol, stages) <= found, (seed, stages)
         seen[bool(found)] += 1
     assert min(seen[True], seen[False]) > 2
 

@@ -34,6 +34,7 @@ from pipelink_rules.check.protocol.model import (
     Process,
     unroll,
 )
+from pipelink_rules.check.protocol.problem import NoProxyFence, StarvedWait
 from pipelink_rules.check.protocol.vector_clocks import Clocks
 
 
@@ -81,12 +82,8 @@ def test_fences_are_found_where_a_search_finds_them() -> None:
     for seed in range(150):
         composition = proxied(random.Random(f"proxied {seed}"))
         problems = analyze_case(composition)
-        assert {problem.kind for problem in problems} <= {"unfenced"}
-        told = {
-            (problem.first.origin.text, problem.second.origin.text)
-            for problem in problems
-            if problem.first and problem.second
-        }
+        assert {type(problem) for problem in problems} <= {NoProxyFence}
+        told = {tuple(origin.text for origin in problem.origins if origin) for problem in problems}
         assert told == unfenced_pairs(unroll(composition, 4)), seed
         seen[bool(told)] += 1
     assert min(seen.values()) > 15
@@ -132,7 +129,9 @@ def test_distances_may_be_negative() -> None:
 
 
 def test_a_role_that_begins_early_hangs_at_the_end() -> None:
-    assert [problem.kind for problem in analyze_case(unroll(turns(True, False), 3))] == ["starved"]
+    assert [type(problem) for problem in analyze_case(unroll(turns(True, False), 3))] == [
+        StarvedWait
+    ]
     assert explore(unroll(turns(True, False), 3)) == DEADLOCK
 
 
