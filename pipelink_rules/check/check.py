@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelink_rules.check import (
+    agreement,
     copies,
     layout,
     multicast_receivers,
@@ -27,6 +28,7 @@ from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import Target
 
 CHECKS: tuple[Check, ...] = (
+    *agreement.CHECKS,
     *types.CHECKS,
     *layout.CHECKS,
     *copies.CHECKS,
@@ -41,9 +43,12 @@ CHECKS: tuple[Check, ...] = (
 
 
 def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:
-    """All findings of a program, one per code and subject, sorted by code and place."""
+    """All findings of a program, one per code and subject, sorted by code and place.
+
+    What components that do not mean one problem get wrong beyond that says nothing.
+    """
     index = ProgramIndex(program, target)
-    return _once(finding for item in CHECKS for finding in item.find(index))
+    return _found(agreement.CHECKS, index) or _found(CHECKS, index)
 
 
 def check_stages(
@@ -51,6 +56,10 @@ def check_stages(
 ) -> tuple[Diagnostic, ...]:
     """Findings of the protocol for the stage counts of a placement (channel -> stages)."""
     return _once(protocol.check_protocol(ProgramIndex(program, target), stages))
+
+
+def _found(checks: Iterable[Check], index: ProgramIndex) -> tuple[Diagnostic, ...]:
+    return _once(finding for item in checks for finding in item.find(index))
 
 
 def _once(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

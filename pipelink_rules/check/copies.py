@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pipelink_rules.check.agreement import unify_symbols
 from pipelink_rules.check.layout import check_copied_tiles, describe, difference
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.cases import Range, ranges
@@ -158,7 +159,7 @@ def _bulk_layout(
 
 def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0606: rows of a tensor that is copied or stored start at multiples of 16 bytes."""
-    multiples = symbol_multiples(index)
+    multiples = {item.name: item.multiple_of for item in unify_symbols(index.program.instances)}
     for instance in index.program.instances:
         contract = instance.variant.contract
         used = {
@@ -181,15 +182,6 @@ def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
                 symbols = sorted({name for extent in inner for name in names(extent)})
                 yield _stride(instance.name, port, text, wrong, size, symbols)
                 break
-
-
-def symbol_multiples(index: ProgramIndex) -> dict[str, int]:
-    """What every symbol is a multiple of: all components of the program together."""
-    found: dict[str, int] = {}
-    for contract in index.contracts.values():
-        for symbol in contract.symbols:
-            found[symbol.name] = math.lcm(found.get(symbol.name, 1), symbol.multiple_of)
-    return found
 
 
 def _no_multiple(

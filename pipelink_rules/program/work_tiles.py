@@ -8,7 +8,6 @@ from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import Contract, Work
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.program.findings import Findings
-from pipelink_rules.program.link_constants import is_constant
 
 
 def find_scheduler(
@@ -96,75 +95,3 @@ def _check_fields(
                 helps=similar_name_help(field.name, offered),
                 subject=f"{taken[0]}.{field.name}",
             )
-
-
-def check_tiles(
-    spec: MegakernelSpec,
-    contracts: Mapping[str, Contract],
-    schedule: tuple[str, str] | None,
-    findings: Findings,
-) -> None:
-    """Bound tiles of one work kind are equal (PL0068)."""
-    given = contracts[schedule[0]].work if schedule else None
-    if schedule is None or given is None:
-        return
-    wanted = [is_constant(extent) for extent in given.tile]
-    others: dict[str, list[str]] = {}
-    for instance in sorted(contracts):
-        taken = contracts[instance].work
-        if instance != schedule[0] and taken is not None and taken.kind == given.kind:
-            extents = [is_constant(extent) for extent in taken.tile]
-            if extents != wanted:
-                others.setdefault(_tile(extents), []).append(instance)
-    for tile, instances in others.items():
-        names = ", ".join(f"`{name}`" for name in instances)
-        places = [(contracts[name].work, f"`{name}` takes {tile}") for name in instances]
-        findings.add(
-            "PL0068",
-            f"`{schedule[0]}` deals tiles of {_tile(wanted)}, but {tile} is the tile of {names}",
-            spec.where("instances", schedule[0]),
-            (given.span, f"`{schedule[0]}` deals {_tile(wanted)}"),
-            *((work.span if work else None, text) for work, text in places),
-            expected=_tile(wanted),
-            found=tile,
-            at_run_time="parts of the result would be computed twice or not at all",
-            helps=("give all of them the same tile: where it is left out, it follows",),
-            subject=tile,
-        )
-
-
-def check_cluster(
-    spec: MegakernelSpec,
-    contracts: Mapping[str, Contract],
-    schedule: tuple[str, str] | None,
-    findings: Findings,
-) -> None:
-    """The schedule deals items to clusters of the declared shape (PL0806)."""
-    work = contracts[schedule[0]].work if schedule else None
-    if schedule is None or work is None:
-        return
-    served = [is_constant(extent) for extent in work.cluster] or [1, 1]
-    wanted = list(spec.cluster)
-    if [*served, 1] == wanted:
-        return
-    found = _tile([*served, 1])
-    serves = f"items for clusters of {found}" if work.cluster else "every CTA an item of its own"
-    place = next((extent.span for extent in work.cluster), work.span)
-    findings.add(
-        "PL0806",
-        f"`{schedule[0]}` deals {serves}, but clusters of {_tile([*wanted])} are declared",
-        (spec.where("cluster"), "declared here"),
-        (spec.where("instances", schedule[0]), f"`{schedule[0]}` is the schedule"),
-        (place, f"serves {found}"),
-        expected=f"a schedule that serves {_tile([*wanted])}",
-        found=found,
-        at_run_time="CTAs of a cluster would work on tiles that do not belong together",
-        helps=(f"declare `cluster={(*served, 1)}`", "or take a schedule for this cluster")
-        if None not in served
-        else ("take a schedule for this cluster",),
-        subject=spec.name,
-    )
-
-
-def _tile(extents: list[int | None]) -> str:
-    return " x ".join("?" if extent is None else str(extent) for extent in extents) or "no"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipelink_rules.check.agreement import unify_symbols
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Contract
@@ -16,7 +17,6 @@ from pipelink_rules.model.variant import Measured
 from pipelink_rules.program.infer import bind_instances
 from pipelink_rules.program.resolve import resolve
 from pipelink_rules.program.spec import parse_declaration
-from pipelink_rules.program.symbols import unify_symbols
 
 Build = Callable[..., Program]
 Refused = Callable[..., tuple[Diagnostic, ...]]

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from pipelink_rules.check.check import check
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.contract import Contract, Operation, Repeat
 from pipelink_rules.model.program import Multicast, Program
+from pipelink_rules.model.target import TARGETS
 from pipelink_rules.program.infer import bind_instances
 from pipelink_rules.program.multicast import MulticastAnalysis
 from pipelink_rules.program.resolve import resolve
@@ -194,12 +196,12 @@ def test_a_schedule_serves_the_clusters_it_says(
 ) -> None:
     instances = declaration(cluster)["instances"]
     instances["tiles"] = (f"//components/scheduler:{schedule}", {})
-    (finding,) = refused(build, cluster, instances=instances)
+    (finding,) = check(build(cluster, instances=instances), TARGETS["sm_90a"])
     assert (finding.code, finding.found) == ("PL0806", served)
 
 
 def test_a_schedule_for_clusters_does_not_fit_single_ctas(build: Build) -> None:
     instances = declaration((1, 1, 1))["instances"]
     instances["tiles"] = ("//components/scheduler:cluster_tiles", {"CM": 2, "CN": 1})
-    (finding,) = refused(build, (1, 1, 1), instances=instances)
+    (finding,) = check(build((1, 1, 1), instances=instances), TARGETS["sm_90a"])
     assert finding.code == "PL0806"

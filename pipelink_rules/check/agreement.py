@@ -1,0 +1,187 @@
+"""Do the components of a program mean one problem: its tensors, symbols, work tiles, cluster?
+
+Where they do not, nothing else about the program is worth checking.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
+from pipelink_rules.check.wording import labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.model.contract import Symbol
+from pipelink_rules.model.program import Instance
+from pipelink_rules.model.source_span import Expr, Span
+from pipelink_rules.program.link_constants import is_constant
+
+
+def check_shared_tensors(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0061: ports that share a tensor agree on its dtype and rank."""
+    for keyword, ends in index.program.tensors:
+        ports = [(qualified_name(end), index.port(end)) for end in ends]
+        first, first_port = ports[0]
+        for end, port in ports[1:]:
+            mine, theirs = (
+                f"{item.members[0].dtype} of rank {len(item.members[0].shape)}"
+                for item in (port, first_port)
+            )
+            if mine == theirs:
+                continue
+            ranks = len(port.members[0].shape), len(first_port.members[0].shape)
+            yield Diagnostic(
+                "PL0061",
+                f"the ports of tensor `{keyword}` disagree",
+                labels(
+                    (index.program.spec.where("tensors", keyword, end), ""),
+                    (port.span, f"{end} is {mine}"),
+                    (first_port.span, f"{first} is {theirs}"),
+                ),
+                expected=theirs,
+                found=mine,
+                helps=("give each port a keyword of its own",)
+                if ranks[0] != ranks[1]
+                else ("give both ports the same dtype, or each a keyword of its own",),
+                subject=f"{keyword}: {end}",
+            )
+
+
+def unify_symbols(instances: Iterable[Instance]) -> tuple[Symbol, ...]:
+    """Symbols of the same name are one symbol: ranges intersected, multiples joined; sorted."""
+    found: dict[str, Symbol] = {}
+    for instance in instances:
+        for symbol in instance.variant.contract.symbols:
+            other = found.get(symbol.name)
+            found[symbol.name] = symbol if other is None else _both(other, symbol)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _both(a: Symbol, b: Symbol) -> Symbol:
+    return Symbol(
+        a.name,
+        max(a.minimum, b.minimum),
+        min(a.maximum, b.maximum),
+        math.lcm(a.multiple_of, b.multiple_of),
+        a.span,
+    )
+
+
+def check_symbols(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0075: some value of every symbol suits all components."""
+    instances = index.program.instances
+    for symbol in unify_symbols(instances):
+        first = -(-symbol.minimum // symbol.multiple_of) * symbol.multiple_of
+        if first <= symbol.maximum:
+            continue
+        narrowed = [
+            (other.span, f"`{instance.name}` asks for {_range(other)}")
+            for instance in instances
+            for other in instance.variant.contract.symbols
+            if other.name == symbol.name and _narrows(other)
+        ]
+        yield Diagnostic(
+            "PL0075",
+            f"no value of `{symbol.name}` suits all components",
+            _all_labels((index.program.spec.span, ""), *narrowed),
+            expected=f"a value in {_range(symbol)}",
+            found="none",
+            helps=("symbols of one name are one number: rename one of them if they differ",),
+            subject=symbol.name,
+        )
+
+
+def _narrows(symbol: Symbol) -> bool:
+    unlimited = Symbol(symbol.name)
+    return symbol.minimum > 1 or symbol.maximum < unlimited.maximum or symbol.multiple_of > 1
+
+
+def _range(symbol: Symbol) -> str:
+    step = f", a multiple of {symbol.multiple_of}" if symbol.multiple_of > 1 else ""
+    return f"{symbol.minimum}..{symbol.maximum}{step}"
+
+
+def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0068: the tiles of one work kind are equal."""
+    scheduler = index.program.schedule[0]
+    given = index.contracts[scheduler].work
+    if given is None:
+        return
+    wanted = _tile(given.tile)
+    others: dict[str, list[str]] = {}
+    for instance in sorted(index.contracts):
+        taken = index.contracts[instance].work
+        if instance != scheduler and taken is not None and taken.kind == given.kind:
+            tile = _tile(taken.tile)
+            if tile != wanted:
+                others.setdefault(tile, []).append(instance)
+    where = index.program.spec.where
+    for tile, instances in others.items():
+        names = ", ".join(f"`{name}`" for name in instances)
+        works = [(index.contracts[name].work, f"`{name}` takes {tile}") for name in instances]
+        yield Diagnostic(
+            "PL0068",
+            f"`{scheduler}` deals tiles of {wanted}, but {tile} is the tile of {names}",
+            _all_labels(
+                (where("instances", scheduler), ""),
+                (given.span, f"`{scheduler}` deals {wanted}"),
+                *((work.span if work else None, text) for work, text in works),
+            ),
+            expected=wanted,
+            found=tile,
+            at_run_time="parts of the result would be computed twice or not at all",
+            helps=("give all of them the same tile: where it is left out, it follows",),
+            subject=tile,
+        )
+
+
+def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0806: the schedule deals items to clusters of the declared shape."""
+    program, scheduler = index.program, index.program.schedule[0]
+    work = index.contracts[scheduler].work
+    if work is None:
+        return
+    served = (*([is_constant(extent) for extent in work.cluster] or [1, 1]), 1)
+    if served == program.cluster:
+        return
+    found, declared = _product(served), _product(program.cluster)
+    serves = f"items for clusters of {found}" if work.cluster else "every CTA an item of its own"
+    place = next((extent.span for extent in work.cluster), work.span)
+    yield Diagnostic(
+        "PL0806",
+        f"`{scheduler}` deals {serves}, but clusters of {declared} are declared",
+        labels(
+            (program.spec.where("cluster"), "declared here"),
+            (program.spec.where("instances", scheduler), f"`{scheduler}` is the schedule"),
+            (place, f"serves {found}"),
+        ),
+        expected=f"a schedule that serves {declared}",
+        found=found,
+        at_run_time="CTAs of a cluster would work on tiles that do not belong together",
+        helps=(f"declare `cluster={served}`", "or take a schedule for this cluster")
+        if None not in served
+        else ("take a schedule for this cluster",),
+        subject=program.name,
+    )
+
+
+def _tile(extents: tuple[Expr, ...]) -> str:
+    return _product([is_constant(extent) for extent in extents])
+
+
+def _product(sizes: Iterable[int | None]) -> str:
+    """`128 x 256`; `?` where a size is not known."""
+    return " x ".join("?" if size is None else str(size) for size in sizes) or "no"
+
+
+def _all_labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
+    """Every known place, those of several instances of one component as well."""
+    return tuple(Label(span, text) for span, text in places if span is not None)
+
+
+CHECKS = (
+    Check(("PL0061",), check_shared_tensors),
+    Check(("PL0068",), check_work_tiles),
+    Check(("PL0806",), check_cluster),
+    Check(("PL0075",), check_symbols),
+)
