@@ -22,11 +22,11 @@ STAGES: dict[str, tuple[str, ...]] = {
     "header": _NOUNS,
     "compile": (*_NOUNS, "toolkit", "compile", "audit"),
     "collect": (*_NOUNS, "program"),
-    "place": (*_NOUNS, "program", "place"),
+    "place": (*_NOUNS, "program", "place", "solver"),
     "glue": (*_NOUNS, "program", "glue"),
     "object": (*_NOUNS, "toolkit", "compile", "audit"),
     "link": (*_NOUNS, "program", "toolkit", "compile", "glue", "link"),
-    "describe": (*_NOUNS, "program", "check", "place", "glue", "report"),
+    "describe": (*_NOUNS, "program", "check", "solver", "place", "glue", "report"),
     "twin": (*_NOUNS, "program", "toolkit", "compile", "glue", "link"),
 }
 

@@ -1,4 +1,4 @@
-"""A layout and stage counts without a solver: the hint that makes the solver fast.
+"""A layout, stage counts and barrier ids without a solver: the hint that makes the solver fast.
 
 Nothing here decides anything: what does not fit greedily may still fit.
 """
@@ -9,8 +9,16 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pipelink_rules.model.placement import PlacementProblem, StageVariable
-from pipelink_rules.place.allocation_sizes import Rectangle, minimum_stages, rectangles, round_up
-from pipelink_rules.place.lower_bounds import admits, bound, rows
+from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place.rectangles import (
+    Rectangle,
+    admits,
+    bound,
+    minimum_stages,
+    rectangles,
+    round_up,
+    rows,
+)
 
 Key = Callable[[Rectangle], tuple[int | str, ...]]
 
@@ -153,3 +161,31 @@ def _bytes_per_stage(problem: PlacementProblem) -> dict[str, int]:
         if item.channel:
             cost[item.channel] = cost.get(item.channel, 0) + item.bytes
     return cost
+
+
+def ids(problem: PlacementProblem) -> list[int]:
+    """The named-barrier ids that may be given out."""
+    count = TARGETS[problem.target].named_barriers
+    return [number for number in range(count) if number not in problem.reserved_barriers]
+
+
+def lowest_ids(
+    problem: PlacementProblem, fixed: Mapping[str, int] | None = None
+) -> dict[str, int | None]:
+    """Each barrier in turn, earliest phase first, at the lowest id free in its phases; None: none.
+
+    Optimal where no barrier pauses between phases.
+    """
+    given: dict[str, int | None] = dict(fixed or {})
+    masks = {need.name: need.phases for need in problem.barriers}
+    for name in id_order(problem):
+        if name not in given:
+            taken = {given[other] for other in given if masks[other] & masks[name]}
+            given[name] = next((number for number in ids(problem) if number not in taken), None)
+    return given
+
+
+def id_order(problem: PlacementProblem) -> list[str]:
+    """Named barriers in the order in which their ids are made as small as possible."""
+    ordered = sorted(problem.barriers, key=lambda need: (need.phases & -need.phases, need.name))
+    return [need.name for need in ordered]

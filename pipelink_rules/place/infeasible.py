@@ -6,17 +6,24 @@ arithmetic cannot see (fragmentation, groupings) asks the solver, and "unknown" 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.place.allocation_sizes import Rectangle, minimum_stages, rectangles
-from pipelink_rules.place.barrier_ids import ids
-from pipelink_rules.place.fragments import conflict_core
+from pipelink_rules.place.greedy import ids
 from pipelink_rules.place.infeasible_launch import launch_shortages, ungroupable
-from pipelink_rules.place.lower_bounds import bound, live_bytes
+from pipelink_rules.place.rectangles import (
+    Rectangle,
+    bound,
+    column_limit,
+    column_rectangles,
+    live_bytes,
+    minimum_stages,
+    rectangles,
+)
 from pipelink_rules.place.relaxations import (
     only_launch,
     only_named,
@@ -26,9 +33,11 @@ from pipelink_rules.place.relaxations import (
     tensor_changes,
 )
 from pipelink_rules.place.solve import solve
-from pipelink_rules.place.solver import UNKNOWN, UNSAT
-from pipelink_rules.place.tensor_memory import columns_exceeded, columns_fragmented
 from pipelink_rules.place.wording import SHOWN, labels, per_sm, phase_name
+from pipelink_rules.solver.session import UNKNOWN, UNSAT, Session
+from pipelink_rules.solver.text import Text
+
+MINIMIZE = 12  # questions spent on making the core smaller
 
 
 def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
@@ -53,7 +62,7 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     refusals = {
         "shared memory": _fragmented,
         "tensor memory": columns_fragmented,
-        "named barriers": _uncolourable,
+        "named barriers": _uncolorable,
         "warps and registers": ungroupable,
     }
     found = [
@@ -148,6 +157,37 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     )
 
 
+def conflict_core(items: Sequence[Rectangle], limit: int, rlimit: int) -> tuple[str, ...]:
+    """Names of items that no layout holds together, the biggest first; empty where not shown.
+
+    One literal per item stands for "inside the limit"; that the others do not overlap is given.
+    The smallest items are dropped first, so that the message names the big ones.
+    """
+    ordered = sorted(items, key=lambda item: (-item.bytes, item.name))
+    session = Session(_core_text(ordered, limit), rlimit)
+    verdict, found = session.core([f"b{index}" for index in range(len(ordered))])
+    if verdict != UNSAT:
+        return ()
+    kept = sorted(int(literal[1:]) for literal in found)
+    for index in sorted(kept, reverse=True)[:MINIMIZE]:
+        rest = [f"b{other}" for other in kept if other != index]
+        verdict, smaller = session.core(rest)
+        if verdict == UNSAT:
+            kept = sorted(int(literal[1:]) for literal in smaller)
+    return tuple(ordered[index].name for index in kept)
+
+
+def _core_text(items: Sequence[Rectangle], limit: int) -> str:
+    text = Text()
+    for index, item in enumerate(items):
+        text.optional(f"b{index}", f"k{index}", 0, (limit - item.bytes) // item.align)
+    for (i, one), (j, other) in itertools.combinations(enumerate(items), 2):
+        if one.phases & other.phases:
+            low, high = f"(* {one.align} k{i})", f"(* {other.align} k{j})"
+            text.apart((low, f"(+ {low} {one.bytes})"), (high, f"(+ {high} {other.bytes})"))
+    return str(text)
+
+
 # Named barriers
 
 
@@ -207,7 +247,7 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}..{r[-1]}" for r in runs)
 
 
-def _uncolourable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     return Diagnostic(
         "PL0103",
         f"the named barriers of `{problem.name}` cannot share the ids there are",
@@ -239,3 +279,64 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
         ),
         subject=what,
     )
+
+
+# Tensor memory
+
+
+def columns_exceeded(
+    problem: PlacementProblem, helps: Callable[[], tuple[str, ...]]
+) -> Iterator[Diagnostic]:
+    """PL0801 where the columns alive in one phase exceed the largest allocation."""
+    needs = column_rectangles(problem, minimum_stages(problem))
+    most, phase = bound(needs)
+    limit = column_limit(problem)
+    if most <= limit:
+        return
+    holders = sorted(
+        (need for need in needs if need.phases >> phase & 1),
+        key=lambda need: (-need.bytes, need.name),
+    )
+    yield _columns_refused(problem, holders, most, phase_name(problem, phase), helps())
+
+
+def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+    """PL0801 where every phase fits alone, but no layout serves all of them."""
+    needs = column_rectangles(problem, minimum_stages(problem))
+    most, phase = bound(needs)
+    return _columns_refused(problem, list(needs), most, phase_name(problem, phase), ())
+
+
+def _columns_refused(
+    problem: PlacementProblem,
+    holders: list[Rectangle],
+    most: int,
+    where: str,
+    helps: tuple[str, ...],
+) -> Diagnostic:
+    """PL0801: who holds what of the tensor memory that does not suffice."""
+    spans = {need.name: need.span for need in problem.tensor}
+    limit, target = column_limit(problem), TARGETS[problem.target]
+    share = f", {problem.occupancy} CTAs per SM" if problem.occupancy > 1 else ""
+    return Diagnostic(
+        "PL0801",
+        f"`{problem.name}` needs {most} columns of tensor memory in {where}",
+        labels(
+            (problem.span, ""),
+            *((spans[h.name], f"`{h.name}` holds {h.bytes} columns") for h in holders[:SHOWN]),
+        ),
+        expected=f"an allocation of at most {limit} columns "
+        f"({target.name}: {target.tmem_columns} per SM{share}; powers of two from 32 up)",
+        found=f"{most} columns, {most - limit} too many, every channel at its minimum of stages"
+        if most > limit
+        else f"{most} columns alive at once, but no layout of all phases",
+        notes=tuple(_column_holder(problem, holder) for holder in holders[:SHOWN]),
+        helps=helps or ("use a smaller tile: its accumulator has fewer columns",),
+        subject="tensor memory",
+    )
+
+
+def _column_holder(problem: PlacementProblem, need: Rectangle) -> str:
+    source = next(item for item in problem.tensor if item.name == need.name)
+    times = f" = {need.bytes // source.columns} x {source.columns}" if source.channel else ""
+    return f"{need.name}: {need.bytes} columns{times}"

@@ -6,6 +6,9 @@ warpgroups, even spread of single-warp roles, few moved bytes, then the smallest
 offsets in canonical order.  Each step is
 a few questions to the solver, and its answer is required from then on; so what comes out is
 unique by definition, not a matter of the solver's mood.
+
+What existed in a previous placement (same name) moves if its offset changes, and then costs all its
+bytes.  Stages and registers come first: nothing is kept that would cost a stage.
 """
 
 from __future__ import annotations
@@ -13,16 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pipelink_rules.model.placement import PlacementProblem, StageVariable
+from pipelink_rules.model.placement import Placement, PlacementProblem, StageVariable
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.allocation_sizes import Rectangle, minimum_stages
-from pipelink_rules.place.barrier_ids import id_order, lowest_ids
-from pipelink_rules.place.greedy import canonical_order, first_fit, stage_classes
-from pipelink_rules.place.lower_bounds import Row, admits
+from pipelink_rules.place.greedy import (
+    canonical_order,
+    first_fit,
+    id_order,
+    ids,
+    lowest_ids,
+    stage_classes,
+)
+from pipelink_rules.place.rectangles import Rectangle, Row, admits, minimum_stages, rectangles
 from pipelink_rules.place.smtlib import Encoding
-from pipelink_rules.place.solver import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
 from pipelink_rules.place.warps import UNIT
+from pipelink_rules.solver.session import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
 
 Floor = Callable[[str, Mapping[str, int]], int]  # (variable, those settled) -> no less than this
 
@@ -69,14 +77,14 @@ class Search:
         """The weighted sum of variables in the solution in hand."""
         return sum(factor * self.values[name] for name, factor in variables.items())
 
-    def maximise(self, step: str, weights: Mapping[str, int], ceiling: int) -> int:
+    def maximize(self, step: str, weights: Mapping[str, int], ceiling: int) -> int:
         """The largest weighted sum, required from then on."""
         terms = tuple(weights.items())
         return self.highest(
             step, self.total(weights), ceiling, lambda level: [Bound(terms, ">=", level)]
         )
 
-    def settle(self, step: str, variables: Sequence[str], floor: Floor) -> None:
+    def fix(self, step: str, variables: Sequence[str], floor: Floor) -> None:
         """Makes each variable in turn as small as possible.
 
         `floor` gives the lowest conceivable value beside those settled before.  Where all floors
@@ -110,17 +118,17 @@ def maximize_stages(
     counts = minimum_stages(problem)
     for group in stage_classes(problem):
         if len(group) > 1:
-            _raise_together(search, encoding, group, counts, form, limit)
+            _maximize_together(search, encoding, group, counts, form, limit)
             tops = {s.name: _ceiling(s, counts, form, limit) for s in group}
             weights = {encoding.stages[s.name]: 1 for s in group}
-            search.maximise("stages", weights, sum(tops.values()))
+            search.maximize("stages", weights, sum(tops.values()))
         for stage in group:
             variable = encoding.stages[stage.name]
             top = _ceiling(stage, counts, form, limit)
-            counts[stage.name] = search.maximise("stages", {variable: 1}, top)
+            counts[stage.name] = search.maximize("stages", {variable: 1}, top)
 
 
-def _raise_together(
+def _maximize_together(
     search: Search,
     encoding: Encoding,
     group: Sequence[StageVariable],
@@ -180,23 +188,93 @@ def assign_registers(search: Search, encoding: Encoding, problem: PlacementProbl
     roles = {role.name: role for role in problem.roles}
     weights = {variable: roles[name].warps for name, variable in encoding.useful.items()}
     ceiling = sum(roles[name].warps * wanted[name] for name in encoding.useful)
-    search.maximise("registers", weights, ceiling)
+    search.maximize("registers", weights, ceiling)
     for name, variable in sorted(encoding.useful.items()):
-        search.maximise("registers", {variable: 1}, wanted[name])
+        search.maximize("registers", {variable: 1}, wanted[name])
 
 
 def pack_roles(search: Search, encoding: Encoding) -> None:
     """Loose roles in no more warpgroups than they need, single warps on different schedulers."""
     if encoding.compact:
         weights = dict.fromkeys(encoding.compact.values(), 1)
-        search.maximise("warps", weights, len(weights))
+        search.maximize("warps", weights, len(weights))
         for variable in encoding.compact.values():
-            search.maximise("warps", {variable: 1}, 1)
+            search.maximize("warps", {variable: 1}, 1)
     if encoding.spread and search.ask("", [at_least(encoding.spread, 1)]):
         search.session.require([at_least(encoding.spread, 1)])
 
 
-def settle_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
+def keepable_offsets(
+    problem: PlacementProblem, previous: Placement | None, limit: int
+) -> dict[str, int]:
+    """Offsets of the previous placement that are legal for the item of that name today."""
+    if previous is None:
+        return {}
+    before = dict(previous.offsets)
+    return {
+        item.name: before[item.name]
+        for item in rectangles(problem, minimum_stages(problem))
+        if item.name in before
+        and before[item.name] % item.align == 0
+        and 0 <= before[item.name] <= limit - item.bytes
+    }
+
+
+def keepable_ids(problem: PlacementProblem, previous: Placement | None) -> dict[str, int]:
+    """Ids of the previous placement that do not contradict each other today."""
+    if previous is None:
+        return {}
+    before, allowed = dict(previous.named), set(ids(problem))
+    kept: dict[str, int] = {}
+    phases = {barrier.name: barrier.phases for barrier in problem.barriers}
+    for name in sorted(phases):
+        number = before.get(name)
+        if number in allowed and not any(
+            kept[other] == number and phases[other] & phases[name] for other in kept
+        ):
+            kept[name] = number
+    return kept
+
+
+def keep_offsets(
+    search: Search,
+    encoding: Encoding,
+    keep: Mapping[str, int],
+    sizes: Sequence[Rectangle],
+) -> dict[str, int]:
+    """Settles which items stay, so that the fewest bytes move; returns the offsets that stay."""
+    if not keep:
+        return {}
+    items = {item.name: item for item in sizes}
+    flags = {encoding.moved[name]: items[name].bytes for name in keep}
+    stay = [equal(flag, 0) for flag in flags]
+    if search.ask("moved bytes", stay):
+        search.session.require(stay)
+        return dict(keep)
+    terms = tuple(flags.items())
+    while search.ask("moved bytes", [Bound(terms, "<=", search.total(flags) - 1)]):
+        pass
+    search.session.require([Bound(terms, "<=", search.total(flags))])
+    kept: dict[str, int] = {}
+    for item in sorted((items[name] for name in keep), key=canonical_order):
+        flag = encoding.moved[item.name]
+        stays = search.values[flag] == 0 or search.ask("moved bytes", [equal(flag, 0)])
+        search.session.require([equal(flag, 0 if stays else 1)])
+        if stays:
+            kept[item.name] = keep[item.name]
+    return kept
+
+
+def keep_ids(search: Search, encoding: Encoding, keep: Mapping[str, int]) -> dict[str, int]:
+    """Settles the ids that stay: all that can, or none where they leave no id for a new one."""
+    stay = [equal(encoding.named[name], number) for name, number in sorted(keep.items())]
+    if not stay or not search.ask("", stay):
+        return {}
+    search.session.require(stay)
+    return dict(keep)
+
+
+def fix_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
     """Settles the first warp of every role, in the order of `warps.order`."""
     ordered = warps.placement_order(problem)
     roles = {encoding.starts[role.name]: role for role in ordered}
@@ -215,12 +293,12 @@ def settle_warps(search: Search, encoding: Encoding, problem: PlacementProblem) 
             start += 1
         return start
 
-    search.settle("warps", [encoding.starts[role.name] for role in ordered], floor)
+    search.fix("warps", [encoding.starts[role.name] for role in ordered], floor)
     if warps.POOL_EQUALITY:  # else registers follow from what is useful: they have one value
-        search.settle("registers", encoding.groups, lambda name, settled: 0)
+        search.fix("registers", encoding.groups, lambda name, settled: 0)
 
 
-def settle_ids(
+def fix_ids(
     search: Search, encoding: Encoding, problem: PlacementProblem, kept: Mapping[str, int]
 ) -> None:
     """Settles the id of every named barrier: earliest phase first, the lowest free id."""
@@ -232,10 +310,10 @@ def settle_ids(
         lowest = lowest_ids(replace(problem, barriers=tuple(mine)), fixed)[names[variable]]
         return search.values[variable] if lowest is None else lowest
 
-    search.settle("ids", [encoding.named[name] for name in id_order(problem)], floor)
+    search.fix("ids", [encoding.named[name] for name in id_order(problem)], floor)
 
 
-def settle_offsets(
+def fix_offsets(
     search: Search,
     places: Mapping[str, tuple[str, int]],
     sizes: Sequence[Rectangle],
@@ -253,4 +331,4 @@ def settle_offsets(
         neighbours = [other for other in ordered if other.name in fixed]
         return first_fit([*neighbours, item], fixed)[0][item.name] // item.align
 
-    search.settle("offsets", list(items), floor)
+    search.fix("offsets", list(items), floor)

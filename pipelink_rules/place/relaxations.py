@@ -12,9 +12,8 @@ from dataclasses import replace
 from pipelink_rules.model.placement import Placement, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.lower_bounds import admits, rows
+from pipelink_rules.place.rectangles import admits, columns_admit, rows
 from pipelink_rules.place.solve import solve
-from pipelink_rules.place.tensor_memory import columns_admit
 from pipelink_rules.place.warps import UNIT
 from pipelink_rules.place.wording import count
 

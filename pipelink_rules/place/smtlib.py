@@ -24,11 +24,18 @@ from dataclasses import dataclass
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.allocation_sizes import MBARRIER_BYTES, TABLE_ALIGN, all_phases
-from pipelink_rules.place.barrier_ids import ids
-from pipelink_rules.place.lower_bounds import rows
-from pipelink_rules.place.tensor_memory import column_limit
+from pipelink_rules.place.greedy import ids
+from pipelink_rules.place.rectangles import (
+    MBARRIER_BYTES,
+    TABLE_ALIGN,
+    all_phases,
+    column_limit,
+    rows,
+)
 from pipelink_rules.place.warps import GROUP, UNIT, LaunchShape
+from pipelink_rules.solver.text import Text, product, total
+
+Interval = tuple[str, str]  # start and end, as terms
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ def encode(
     problem: PlacementProblem, shape: LaunchShape, limit: int, keep: Mapping[str, int] | None = None
 ) -> Encoding:
     """The joint text for one shape; `limit` in bytes, `keep` = offsets that cost when left."""
-    writer = _Writer()
+    writer = Text()
     stages = _stages(writer, problem)
     offsets, moved = _shared(writer, problem, stages, limit, keep or {})
     columns = _columns(writer, problem, stages)
@@ -63,7 +70,7 @@ def encode(
     compact, spread = _neighbours(writer, problem, starts)
     useful, registers, groups = _registers(writer, problem, shape, starts)
     return Encoding(
-        text="".join(writer.lines),
+        text=str(writer),
         stages=stages,
         offsets=offsets,
         moved=moved,
@@ -79,27 +86,7 @@ def encode(
     )
 
 
-class _Writer:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def integer(self, name: str, low: int, high: int) -> str:
-        self.lines.append(f"(declare-const {name} Int)(assert (<= {low} {name} {high}))")
-        return name
-
-    def claim(self, formula: str) -> None:
-        self.lines.append(f"(assert {formula})\n")
-
-
-def _times(factor: int, name: str) -> str:
-    return name if factor == 1 else f"(* {factor} {name})"
-
-
-def _sum(terms: list[str]) -> str:
-    return f"(+ {' '.join(terms)})" if len(terms) > 1 else (terms or ["0"])[0]
-
-
-def _stages(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
+def _stages(writer: Text, problem: PlacementProblem) -> dict[str, str]:
     ordered = sorted(problem.stages, key=lambda stage: stage.name)
     return {
         stage.name: writer.integer(f"s{index}", stage.minimum, stage.maximum)
@@ -118,7 +105,7 @@ def quantum(problem: PlacementProblem) -> int:
 
 
 def _shared(
-    writer: _Writer,
+    writer: Text,
     problem: PlacementProblem,
     stages: Mapping[str, str],
     limit: int,
@@ -128,8 +115,8 @@ def _shared(
     room = limit // unit
 
     def size(constant: int, coefficients: list[tuple[str, int]]) -> str:
-        terms = [_times(factor // unit, stages[name]) for name, factor in coefficients]
-        return _sum(terms + ([str(constant // unit)] if constant or not terms else []))
+        terms = [product(factor // unit, stages[name]) for name, factor in coefficients]
+        return total(terms + ([str(constant // unit)] if constant or not terms else []))
 
     things = [
         (
@@ -146,45 +133,48 @@ def _shared(
         things.append((BARRIER_TABLE, TABLE_ALIGN, all_phases(problem), table))
     offsets: dict[str, tuple[str, int]] = {}
     moved: dict[str, str] = {}
-    boxes: list[tuple[int, str, str]] = []
+    boxes: list[tuple[int, Interval]] = []
     for index, (name, align, phases, extent) in enumerate(sorted(things)):
         variable = writer.integer(f"k{index}", 0, limit // align)
-        start = _times(align // unit, variable)
+        start = product(align // unit, variable)
         end = f"(+ {start} {extent})"
         writer.claim(f"(<= {end} {room})")
         offsets[name] = (variable, align)
-        boxes.append((phases, start, end))
+        boxes.append((phases, (start, end)))
         if name in keep:
             moved[name] = writer.integer(f"v{index}", 0, 1)
             writer.claim(f"(or (= v{index} 1) (= {variable} {keep[name] // align}))")
-    for (one, low, low_end), (other, high, high_end) in itertools.combinations(boxes, 2):
-        if one & other:
-            writer.claim(f"(or (<= {low_end} {high}) (<= {high_end} {low}))")
+    _keep_apart(writer, boxes)
     for row in rows(problem):  # redundant, and what makes refusals quick
         writer.claim(f"(<= {size(row.constant, list(row.coefficients))} {room})")
     return offsets, moved
 
 
+def _keep_apart(writer: Text, boxes: list[tuple[int, Interval]]) -> None:
+    """No overlap where two share a phase."""
+    for (one, low), (other, high) in itertools.combinations(boxes, 2):
+        if one & other:
+            writer.apart(low, high)
+
+
 def _columns(
-    writer: _Writer, problem: PlacementProblem, stages: Mapping[str, str]
+    writer: Text, problem: PlacementProblem, stages: Mapping[str, str]
 ) -> dict[str, tuple[str, int]]:
     """Columns of tensor memory lie apart within the largest allocation."""
     limit = column_limit(problem)
     found: dict[str, tuple[str, int]] = {}
-    boxes: list[tuple[int, str, str]] = []
+    boxes: list[tuple[int, Interval]] = []
     for index, need in enumerate(sorted(problem.tensor, key=lambda need: need.name)):
         variable = writer.integer(f"t{index}", 0, limit)
-        extent = _times(need.columns, stages[need.channel]) if need.channel else str(need.columns)
+        extent = product(need.columns, stages[need.channel]) if need.channel else str(need.columns)
         writer.claim(f"(<= (+ {variable} {extent}) {limit})")
         found[need.name] = (variable, 1)
-        boxes.append((need.phases, variable, f"(+ {variable} {extent})"))
-    for (one, low, low_end), (other, high, high_end) in itertools.combinations(boxes, 2):
-        if one & other:
-            writer.claim(f"(or (<= {low_end} {high}) (<= {high_end} {low}))")
+        boxes.append((need.phases, (variable, f"(+ {variable} {extent})")))
+    _keep_apart(writer, boxes)
     return found
 
 
-def _named(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
+def _named(writer: Text, problem: PlacementProblem) -> dict[str, str]:
     allowed = ids(problem)
     ordered = sorted(problem.barriers, key=lambda barrier: barrier.name)
     named: dict[str, str] = {}
@@ -200,7 +190,7 @@ def _named(writer: _Writer, problem: PlacementProblem) -> dict[str, str]:
 
 
 def _warps(
-    writer: _Writer, problem: PlacementProblem, shape: LaunchShape
+    writer: Text, problem: PlacementProblem, shape: LaunchShape
 ) -> tuple[dict[str, str], dict[str, str]]:
     roles = warps.placement_order(problem)
     starts: dict[str, str] = {}
@@ -212,12 +202,12 @@ def _warps(
             writer.claim(f"(= w{index} (* {GROUP} a{index}))")
     for one, other in itertools.combinations(roles, 2):
         low, high = starts[one.name], starts[other.name]
-        writer.claim(f"(or (<= (+ {low} {one.warps}) {high}) (<= (+ {high} {other.warps}) {low}))")
+        writer.apart((low, f"(+ {low} {one.warps})"), (high, f"(+ {high} {other.warps})"))
     return starts, aligned
 
 
 def _neighbours(
-    writer: _Writer, problem: PlacementProblem, starts: Mapping[str, str]
+    writer: Text, problem: PlacementProblem, starts: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
     """Which loose roles touch no more warpgroups than they must, and do single warps spread?"""
     compact: dict[str, str] = {}
@@ -239,12 +229,12 @@ def _neighbours(
     share = -(-len(singles) // GROUP)
     for scheduler in range(GROUP):
         here = [f"(ite (= {rest} {scheduler}) 1 0)" for rest in singles]
-        writer.claim(f"(=> (= p 1) (<= {_sum(here)} {share}))")
+        writer.claim(f"(=> (= p 1) (<= {total(here)} {share}))")
     return compact, "p"
 
 
 def _registers(
-    writer: _Writer, problem: PlacementProblem, shape: LaunchShape, starts: Mapping[str, str]
+    writer: Text, problem: PlacementProblem, shape: LaunchShape, starts: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
     if not shape.setmaxnreg:
         return {}, {}, ()
@@ -275,5 +265,5 @@ def _registers(
         if not warps.POOL_EQUALITY:  # registers go where they are useful, the rest stays free
             writer.claim(f"(or {' '.join(served)})")
     relation = "=" if warps.POOL_EQUALITY else "<="
-    writer.claim(f"({relation} {_sum(list(groups))} {shape.pool // UNIT})")
+    writer.claim(f"({relation} {total(list(groups))} {shape.pool // UNIT})")
     return useful, registers, groups

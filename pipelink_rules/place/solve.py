@@ -1,7 +1,8 @@
 """Does the joint problem have a solution, and which placement is it?
 
 Every shape of the launch that the arithmetic admits is one joint text; the best one that has a
-solution is driven to the optimum of the objective and read back by the checker.
+solution is driven to the optimum of the objective and read back by the checker.  A greedy layout
+and a closed-form assignment hint where a solution is likely.
 """
 
 from __future__ import annotations
@@ -16,17 +17,23 @@ from pipelink_rules.model.placement import (
     Warpgroup,
 )
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.place import objective, reuse, warps
-from pipelink_rules.place.allocation_sizes import rectangles, round_up, table_parts
-from pipelink_rules.place.greedy import suggest_stages
-from pipelink_rules.place.hints import hints
-from pipelink_rules.place.lower_bounds import bound, rows
+from pipelink_rules.place import objective, warps
+from pipelink_rules.place.greedy import first_fit, lowest_ids, suggest_stages
 from pipelink_rules.place.objective import Search
+from pipelink_rules.place.rectangles import (
+    allocation,
+    bound,
+    column_rectangles,
+    columns_admit,
+    rectangles,
+    round_up,
+    rows,
+    table_parts,
+)
 from pipelink_rules.place.smtlib import Encoding, encode
-from pipelink_rules.place.solver import SAT, UNKNOWN, UNSAT, Session, equal, version
-from pipelink_rules.place.tensor_memory import allocation, column_rectangles, columns_admit
 from pipelink_rules.place.verify import verify
-from pipelink_rules.place.warps import LaunchShape
+from pipelink_rules.place.warps import GROUP, UNIT, Assignment, LaunchShape
+from pipelink_rules.solver.session import SAT, UNKNOWN, UNSAT, Session, equal, version
 
 RLIMIT = 4_000_000  # of the solver, for one question; about a second
 
@@ -62,7 +69,7 @@ def _solve_shape(
     problem: PlacementProblem, shape: LaunchShape, previous: Placement | None, rlimit: int
 ) -> Placement | str:
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
-    keep = reuse.keepable_offsets(problem, previous, limit)
+    keep = objective.keepable_offsets(problem, previous, limit)
     encoding = encode(problem, shape, limit, keep)
     session = Session(encoding.text, rlimit)
     stages, offsets = suggest_stages(
@@ -78,13 +85,13 @@ def _solve_shape(
     objective.assign_registers(search, encoding, problem)
     objective.pack_roles(search, encoding)
     sizes = rectangles(problem, _counts(search, encoding))
-    kept = reuse.keep_offsets(search, encoding, keep, sizes)
-    kept_ids = reuse.keep_ids(search, encoding, reuse.keepable_ids(problem, previous))
-    objective.settle_warps(search, encoding, problem)
-    objective.settle_ids(search, encoding, problem, kept_ids)
-    objective.settle_offsets(search, encoding.offsets, sizes, kept)
+    kept = objective.keep_offsets(search, encoding, keep, sizes)
+    kept_ids = objective.keep_ids(search, encoding, objective.keepable_ids(problem, previous))
+    objective.fix_warps(search, encoding, problem)
+    objective.fix_ids(search, encoding, problem, kept_ids)
+    objective.fix_offsets(search, encoding.offsets, sizes, kept)
     columns = column_rectangles(problem, _counts(search, encoding))
-    objective.settle_offsets(search, encoding.columns, columns, {})
+    objective.fix_offsets(search, encoding.columns, columns, {})
     placement = _placement(problem, shape, encoding, search, previous)
     faults = verify(problem, placement)
     if faults:
@@ -190,3 +197,40 @@ def _compared(
             if name in before and before[name] != now[name]:
                 notes.append(f"{what} {name}: {before[name]:,} before, {now[name]:,} now")
     return tuple(notes), not notes
+
+
+def hints(
+    encoding: Encoding,
+    problem: PlacementProblem,
+    stages: Mapping[str, int],
+    offsets: Mapping[str, int],
+    assignment: Assignment,
+) -> dict[str, int]:
+    """Values for the variables from a greedy layout and a closed-form assignment."""
+    found = {encoding.stages[name]: count for name, count in stages.items()}
+    for name, (variable, align) in encoding.offsets.items():
+        found[variable] = offsets[name] // align
+    for name, column in first_fit(column_rectangles(problem, stages))[0].items():
+        found[encoding.columns[name][0]] = column
+    for role in problem.roles:
+        start = assignment.starts[role.name]
+        found[encoding.starts[role.name]] = start
+        if role.name in encoding.aligned:
+            found[encoding.aligned[role.name]] = start // GROUP
+        else:
+            found[f"q{encoding.starts[role.name][1:]}"] = start // GROUP
+        if role.name in encoding.compact:
+            found[encoding.compact[role.name]] = int(start % GROUP <= warps.slack(role))
+        if encoding.useful:
+            given = assignment.registers[role.name]
+            wanted = warps.useful_registers(role, TARGETS[problem.target])
+            found[encoding.registers[role.name]] = given // UNIT
+            found[encoding.useful[role.name]] = min(given, wanted) // UNIT
+    for variable, given in zip(encoding.groups, assignment.groups, strict=False):
+        found[variable] = given // UNIT
+    if encoding.spread:
+        found[encoding.spread] = 1
+    given_ids = lowest_ids(problem)
+    if all(number is not None for number in given_ids.values()):
+        found.update({encoding.named[name]: given_ids[name] or 0 for name in given_ids})
+    return found

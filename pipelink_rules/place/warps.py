@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipelink_rules.model.placement import PlacementProblem, RoleRequest, entry_registers
 from pipelink_rules.model.target import TARGETS, Target
-from pipelink_rules.place.allocation_sizes import round_up
+from pipelink_rules.place.rectangles import round_up
 
 GROUP = 4  # warps of a warpgroup, and schedulers of an SM
 UNIT = 8  # registers are given in eights

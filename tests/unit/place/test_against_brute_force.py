@@ -21,10 +21,9 @@ from pipelink_rules.model.placement import (
 )
 from pipelink_rules.model.target import KIB, TARGETS, Target
 from pipelink_rules.place import warps
-from pipelink_rules.place.allocation_sizes import Rectangle
 from pipelink_rules.place.greedy import layout
-from pipelink_rules.place.lower_bounds import bound
 from pipelink_rules.place.place import place
+from pipelink_rules.place.rectangles import Rectangle, bound
 from pipelink_rules.place.solve import solve
 from pipelink_rules.place.verify import verify
 from tests.unit.place.oracle import best_launch, best_shared, boxes, fewest_moved, overlaps

@@ -16,9 +16,9 @@ from pipelink_rules.model.placement import (
 )
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import objective, solve
-from pipelink_rules.place.allocation_sizes import Rectangle
 from pipelink_rules.place.greedy import canonical_order, first_fit
 from pipelink_rules.place.place import place
+from pipelink_rules.place.rectangles import Rectangle
 from pipelink_rules.place.verify import verify
 from tests.unit.place.problems import decode, gemm, stream
 
@@ -173,7 +173,7 @@ def test_a_wrong_placement_never_leaves_the_linker(monkeypatch: pytest.MonkeyPat
     def overlapping(search, places, sizes, kept):  # type: ignore[no-untyped-def]
         search.values = {**search.values, **{k: 0 for k, _ in places.values()}}
 
-    monkeypatch.setattr(objective, "settle_offsets", overlapping)
+    monkeypatch.setattr(objective, "fix_offsets", overlapping)
     with pytest.raises(PipelinkError) as caught:
         solve.solve(gemm())
     assert caught.value.diagnostics[0].code == "PL9901"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.placement import PlacementProblem
 from pipelink_rules.place.place import place
-from pipelink_rules.place.tensor_memory import allocation, column_limit
+from pipelink_rules.place.rectangles import allocation, column_limit
 from pipelink_rules.place.verify import verify
 from tests.unit.place.facts import problem_from
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.place.solver import (
+from pipelink_rules.solver.session import (
     SAT,
     UNKNOWN,
     UNSAT,

@@ -7,9 +7,9 @@ optima.
 Hints (`set_initial_value`) turn seconds into milliseconds where a packing is tight.  But with
 z3 5.4.1 a hinted solver that is asked again after a pop may answer "sat" with a model that
 breaks its assertions (seen once in some 3,000 questions, never on a first one; pinned in
-tests/unit/place/test_solver.py).  So the session itself takes no hints; a question it cannot answer
-within a quarter of the budget goes once to a fresh, hinted solver, of which only a solution is
-believed, and only after every assertion has been evaluated under it.
+tests/unit/solver/test_session.py).  So the session itself takes no hints; a question it cannot
+answer within a quarter of the budget goes once to a fresh, hinted solver, of which only a solution
+is believed, and only after every assertion has been evaluated under it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Questions to the SMT solver: the only package that imports z3."""
