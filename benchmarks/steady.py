@@ -74,7 +74,7 @@ def estimate(program: Program, placement: Placement) -> dict[str, Any]:
     row: dict[str, Any] = {"megakernel": program.name, "sizes": sizes}
     row["steps"] = sizes["K"] // extents[2] if "K" in sizes else ITEMS
     if found is not None:
-        row |= {"cycles": found.cycles, "step": found.step, "bound": found.bound}
+        row |= {"cycles": found.cycles, "step": found.period, "bound": found.bottleneck}
     return row
 
 

@@ -14,7 +14,7 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.model.contract import Symbol
 from pipelink_rules.model.program import Instance
 from pipelink_rules.model.source_span import Expr, Span
-from pipelink_rules.program.link_constants import is_constant
+from pipelink_rules.program.link_constants import constant_or_none
 
 
 def check_shared_tensors(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -141,7 +141,7 @@ def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
     work = index.contracts[scheduler].work
     if work is None:
         return
-    served = (*([is_constant(extent) for extent in work.cluster] or [1, 1]), 1)
+    served = (*([constant_or_none(extent) for extent in work.cluster] or [1, 1]), 1)
     if served == program.cluster:
         return
     found, declared = _product(served), _product(program.cluster)
@@ -166,7 +166,7 @@ def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 
 def _tile(extents: tuple[Expr, ...]) -> str:
-    return _product([is_constant(extent) for extent in extents])
+    return _product([constant_or_none(extent) for extent in extents])
 
 
 def _product(sizes: Iterable[int | None]) -> str:

@@ -62,14 +62,14 @@ def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0602, PL0601: a copy moves bytes as they are, in the layout of its box."""
-    told: set[tuple[str, str, str]] = set()
+    reported: set[tuple[str, str, str]] = set()
     for instance, op, tensor, ring in check_copied_tiles(index):
         member = next(member for member in ring.members if member.name == op.member)
         subject = f"{instance}.{op.target}.{op.member}"
         given = tensor.members[0]
-        if (instance, op.target, op.member) in told:
+        if (instance, op.target, op.member) in reported:
             continue
-        told.add((instance, op.target, op.member))
+        reported.add((instance, op.target, op.member))
         if given.dtype != member.dtype:
             yield Diagnostic(
                 "PL0602",

@@ -200,11 +200,11 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
     for instance in index.program.instances:
         contract = instance.variant.contract
         buffers = {buffer.name: buffer for buffer in contract.buffers}
-        told: set[str] = set()
+        reported: set[str] = set()
         for role in contract.roles:
             for op in operations(role.body):
                 buffer = buffers.get(op.target) if op.verb == "store" else None
-                if buffer is None or buffer.name in told:
+                if buffer is None or buffer.name in reported:
                     continue
                 tile = contract.port(op.source).tile
                 need = max(ALIGN[tile.swizzle], COPY_ALIGN) if tile else ALIGN[0]
@@ -214,7 +214,7 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                     piece = math.prod(evaluate(extent, {}) for extent in tile.box) * size
                 if buffer.align % need == 0 and piece % need == 0:
                     continue
-                told.add(buffer.name)
+                reported.add(buffer.name)
                 have = math.gcd(buffer.align, piece)
                 aligned = buffer.align % need == 0
                 name = f"{instance.name}.{buffer.name}"

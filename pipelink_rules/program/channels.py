@@ -58,7 +58,7 @@ def choose_transfers(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
     links: list[Link],
-    sharing: MulticastAnalysis,
+    analysis: MulticastAnalysis,
     findings: Findings,
 ) -> list[Connection]:
     """The connections of the program, sorted; requests that cannot be met are PL0071."""
@@ -81,13 +81,13 @@ def choose_transfers(
         if kind == HANDOVER:
             kind = _handover(contracts, link, place, findings)
         found.append(Connection(link.producer, link.consumer, kind, link.span))
-    return _multicasts(spec, found, sharing, findings)
+    return _multicasts(spec, found, analysis, findings)
 
 
 def _multicasts(
     spec: MegakernelSpec,
     connections: list[Connection],
-    sharing: MulticastAnalysis,
+    analysis: MulticastAnalysis,
     findings: Findings,
 ) -> list[Connection]:
     """The connections, with the rings whose members CTAs of the cluster share as multicasts."""
@@ -98,11 +98,11 @@ def _multicasts(
             rings.setdefault(connection.producer, []).append(connection)
     kinds: dict[tuple[str, str], str] = {}
     for producer, joined in rings.items():
-        asked = {end: requests.get(".".join(end), "") for end in (c.consumer for c in joined)}
-        shared = sharing.of(producer, list(asked))
-        off = [end for end, request in asked.items() if request == RING]
+        requested = {end: requests.get(".".join(end), "") for end in (c.consumer for c in joined)}
+        shared = analysis.of(producer, list(requested))
+        off = [end for end, request in requested.items() if request == RING]
         kinds[producer] = MULTICAST if shared.members and not off else RING
-        for end, request in asked.items():
+        for end, request in requested.items():
             if request != MULTICAST or kinds[producer] == MULTICAST:
                 continue
             name, other = ".".join(end), ".".join(off[0]) if off else ""
@@ -172,11 +172,11 @@ def channels_of(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
     connections: list[Connection],
-    sharing: MulticastAnalysis,
+    analysis: MulticastAnalysis,
     findings: Findings,
 ) -> list[Channel]:
     """The channels, sorted by name (PL0073)."""
-    builder = _Channels(spec, contracts, sharing, findings)
+    builder = _Channels(spec, contracts, analysis, findings)
     rings: dict[tuple[str, str], list[Connection]] = {}
     found = []
     for connection in connections:
@@ -196,10 +196,10 @@ class _Channels:
         self,
         spec: MegakernelSpec,
         contracts: Mapping[str, Contract],
-        sharing: MulticastAnalysis,
+        analysis: MulticastAnalysis,
         findings: Findings,
     ):
-        self.spec, self.contracts, self.sharing = spec, contracts, sharing
+        self.spec, self.contracts, self.analysis = spec, contracts, analysis
         self.findings = findings
         self.requests = dict(spec.stages)
 
@@ -228,7 +228,7 @@ class _Channels:
         )
         if joined[0].transfer != MULTICAST:
             return channel
-        shared = self.sharing.of(producer, list(consumers)).members
+        shared = self.analysis.of(producer, list(consumers)).members
         channel = replace(channel, multicast=shared)
         return replace(channel, empty_arrivals=releasing * len(channel.reach(0)))
 

@@ -32,13 +32,13 @@ def locate(text: str, call_line: int, *path: str) -> Location | None:
     if call is None:
         return None
     if not path:
-        return _place(text, call.func)
+        return _location(text, call.func)
     names = _names(text, call.lineno)
     keyword = next((item for item in call.keywords if item.arg == path[0]), None)
     if keyword is None:
         return _first(text, call, path[-1])
     if len(path) == 1:
-        return _place(text, keyword, len(path[0]))
+        return _location(text, keyword, len(path[0]))
     node = keyword.value
     for key in path[1:-1]:
         inside = _entry(node, key, names)
@@ -46,7 +46,7 @@ def locate(text: str, call_line: int, *path: str) -> Location | None:
             return None
         node = inside[1]
     found = _entry(node, path[-1], names)
-    return _place(text, found[0]) if found else _first(text, node, path[-1])
+    return _location(text, found[0]) if found else _first(text, node, path[-1])
 
 
 def duplicates(text: str, call_line: int) -> tuple[tuple[tuple[str, ...], Location, Location], ...]:
@@ -66,7 +66,7 @@ def duplicates(text: str, call_line: int) -> tuple[tuple[tuple[str, ...], Locati
             for key in dictionary.keys:
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     if key.value in seen:
-                        first, second = _place(text, seen[key.value]), _place(text, key)
+                        first, second = _location(text, seen[key.value]), _location(text, key)
                         found.append(((*path, key.value), first, second))
                     seen[key.value] = key
     return tuple(found)
@@ -159,10 +159,10 @@ def _first(text: str, node: ast.AST, key: str) -> Location | None:
         item for item in ast.walk(node) if isinstance(item, ast.Constant) and item.value == key
     ]
     strings.sort(key=lambda item: (item.lineno, item.col_offset))
-    return _place(text, strings[0]) if strings else None
+    return _location(text, strings[0]) if strings else None
 
 
-def _place(text: str, node: ast.expr | ast.keyword, length: int = 0) -> Location:
+def _location(text: str, node: ast.expr | ast.keyword, length: int = 0) -> Location:
     """ast counts bytes of UTF-8; people count characters."""
     line = text.splitlines()[node.lineno - 1].encode()
     column = len(line[: node.col_offset].decode(errors="replace"))

@@ -32,7 +32,7 @@ class DeclarationParser:
         found = locate(text, span.line) if span is not None else None
         self.span = Span(span.file, *found) if span is not None and found else span
 
-    def place(self, *path: str) -> Span | None:
+    def span_of(self, *path: str) -> Span | None:
         """The place of an entry, kept for later stages; the closest one around it if unwritten."""
         if self.span is None or not self._text:
             return self.span
@@ -69,7 +69,7 @@ class DeclarationParser:
         self.findings.add(
             "PL0040",
             f"`{'.'.join(path)}` has to be {expected}",
-            self.place(*path),
+            self.span_of(*path),
             expected=expected,
             found=f"{type(value).__name__}: {value!r:.60}",
             subject="/".join(path),
@@ -89,7 +89,7 @@ class DeclarationParser:
         self.findings.add(
             "PL0041",
             f"`{value}` cannot name {what}: {problem}",
-            self.place(*path),
+            self.span_of(*path),
             helps=(f"write `{suggestion}`",) if fits else (),
             subject="/".join(path),
         )
@@ -104,11 +104,11 @@ class DeclarationParser:
     def instances(self, value: Any) -> tuple[InstanceSpec, ...]:
         form = 'a dict {"name": ("//package:component", {"PARAM": value})}'
         found = []
-        self.place("instances")
+        self.span_of("instances")
         entries = self.mapping({} if value is None else value, "instances", form)
         if not entries and not self.findings.items:
             self.findings.add(
-                "PL0040", "`instances` is empty", self.place("instances"), expected=form
+                "PL0040", "`instances` is empty", self.span_of("instances"), expected=form
             )
         for name, pair in entries:
             self.name(name, "an instance", "instances", name)
@@ -116,21 +116,21 @@ class DeclarationParser:
                 self.typed(pair, (), "instances", name, want='("//package:component", {...})')
                 continue
             label, arguments = self.label(name, pair[0]), self.arguments(name, pair[1])
-            found.append(InstanceSpec(name, label, arguments, self.place("instances", name)))
+            found.append(InstanceSpec(name, label, arguments, self.span_of("instances", name)))
         return tuple(found)
 
     def label(self, instance: str, value: Any) -> str:
         if not self.typed(value, str, "instances", instance, want="a label string"):
             return ""
-        place = self.place("instances", instance, value)
-        if place is not None:
-            self.spans[f"labels/{instance}"] = place
+        span = self.span_of("instances", instance, value)
+        if span is not None:
+            self.spans[f"labels/{instance}"] = span
         if not _LABEL.match(value):
             rooted = f"//{value.lstrip('/')}"
             self.findings.add(
                 "PL0042",
                 f"`{value}` is no label of a component",
-                place,
+                span,
                 expected="//package:component, the package relative to the repository root",
                 helps=(f"write `{rooted}`",) if _LABEL.match(rooted) else (),
                 subject=instance,
@@ -148,7 +148,7 @@ class DeclarationParser:
             if self.typed(name, str, *path) and self.typed(
                 item, (int, str), *path, want="an integer or the name of a dtype"
             ):
-                self.place(*path)
+                self.span_of(*path)
                 found.append((name, item))
         return tuple(sorted(found))
 
@@ -159,7 +159,7 @@ class DeclarationParser:
             self.findings.add(
                 "PL0043",
                 f"`{value}` is no port of an instance",
-                self.place(*path),
+                self.span_of(*path),
                 expected="instance.port",
                 subject="/".join(path),
             )
@@ -174,8 +174,8 @@ class DeclarationParser:
             left = self.endpoint(consumer, *path)
             right = self.endpoint(producer, *path, str(producer))
             if left and right:
-                self.place(*path, producer)
-                found.append(ConnectionSpec(consumer, producer, self.place(*path)))
+                self.span_of(*path, producer)
+                found.append(ConnectionSpec(consumer, producer, self.span_of(*path)))
         return tuple(found)
 
     def bindings(self, section: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -188,10 +188,10 @@ class DeclarationParser:
             if not isinstance(ports, (list, tuple)) or not ports:
                 self.typed(ends, (), section, word, want='"instance.port" or a list of them')
                 continue
-            self.place(section, word)
+            self.span_of(section, word)
             good = [port for port in ports if self.endpoint(port, section, word, str(port))]
             for port in good:
-                self.place(section, word, port)
+                self.span_of(section, word, port)
             found.append((word, tuple(good)))
         return tuple(found)
 
@@ -204,7 +204,7 @@ class DeclarationParser:
         for key, item in self.mapping(value, section, f'a dict {{"{key_form}": {want}}}'):
             fits = self.endpoint(key, section, key) if endpoint else self._role(key, section)
             if self.typed(item, kind, section, key, want=want) and fits:
-                self.place(section, key)
+                self.span_of(section, key)
                 found.append((key, item))
         return sorted(found)
 
@@ -217,12 +217,12 @@ class DeclarationParser:
             self.typed(value, (), "archs", want='a list of targets, like ["sm_90a"]')
             return ()
         for item in items:
-            place = self.place("archs", item) if isinstance(item, str) else self.place("archs")
+            span = self.span_of("archs", item) if isinstance(item, str) else self.span_of("archs")
             if self.typed(item, str, "archs") and item not in TARGETS:
                 self.findings.add(
                     "PL0046",
                     f"there is no target `{item}`",
-                    place,
+                    span,
                     helps=similar_name_help(item, TARGETS),
                     subject=item,
                 )
@@ -235,14 +235,14 @@ class DeclarationParser:
             self.findings.add(
                 "PL0047",
                 f"`{section}` is {value}",
-                self.place(section),
+                self.span_of(section),
                 expected=f"{low} to {high} CTAs per SM",
                 subject=section,
             )
         return int(value)
 
     def cluster(self, value: Any) -> tuple[int, int, int]:
-        self.place("cluster")
+        self.span_of("cluster")
         sizes = tuple(value) if isinstance(value, (list, tuple)) else ()
         if len(sizes) != 3 or not all(type(size) is int for size in sizes):
             self.typed(value, (), "cluster", want="three integers: CTAs along x, y and z")
@@ -252,7 +252,7 @@ class DeclarationParser:
             self.findings.add(
                 "PL0047",
                 f"`cluster` is {x} x {y} x {z}",
-                self.place("cluster"),
+                self.span_of("cluster"),
                 expected=f"1 to {CLUSTER_LARGEST} CTAs in all, what any GPU of the target runs",
                 found=f"{x * y * z} CTAs",
                 subject="cluster",
@@ -264,7 +264,7 @@ class DeclarationParser:
             self.findings.add(
                 "PL0048",
                 f"there is no device runtime `{value}`",
-                self.place("runtime"),
+                self.span_of("runtime"),
                 helps=similar_name_help(value, RUNTIMES),
                 subject="runtime",
             )

@@ -44,20 +44,20 @@ def bind_instances(
     _check_parameters(spec, by_instance, findings)
     findings.stop()
 
-    knowledge = ParameterSolver(by_instance, equalities(spec, by_instance, links))
+    solver = ParameterSolver(by_instance, equalities(spec, by_instance, links))
     for item in spec.instances:
         for name, value in item.arguments:
             place = spec.where("instances", item.name, name)
-            knowledge.give((item.name, name), value, place)
-    _follow_cluster(spec, by_instance, schedule, knowledge)
-    knowledge.settle()
-    _report(spec, knowledge, findings)
+            solver.assign((item.name, name), value, place)
+    _follow_cluster(spec, by_instance, schedule, solver)
+    solver.solve()
+    _report(spec, solver, findings)
     findings.stop()
 
     bound: dict[str, Variant] = {}
     refused: dict[Key, Diagnostic] = {}
     for item in spec.instances:
-        arguments = knowledge.environment(item.name)
+        arguments = solver.environment(item.name)
         chosen = tuple((flags or {}).get(item.label, ()))
         place = spec.where("instances", item.name)
         try:
@@ -65,11 +65,11 @@ def bind_instances(
         except PipelinkError as problem:
             for one in problem.diagnostics:
                 key = (item.name, one.subject.rpartition(".")[2])
-                refused[key if key in knowledge.facts else (item.name, one.subject)] = one
+                refused[key if key in solver.facts else (item.name, one.subject)] = one
     findings.extend(
-        _explained(spec, knowledge, key, found)
+        _explained(spec, solver, key, found)
         for key, found in refused.items()
-        if not _follows_from_another(knowledge, key, refused)
+        if not _follows_from_another(solver, key, refused)
     )
     findings.stop()
     return bound
@@ -79,7 +79,7 @@ def _follow_cluster(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
     schedule: tuple[str, str] | None,
-    knowledge: ParameterSolver,
+    solver: ParameterSolver,
 ) -> None:
     """Parameters that are an extent of the schedule's cluster follow from the declared one."""
     work = contracts[schedule[0]].work if schedule else None
@@ -89,7 +89,7 @@ def _follow_cluster(
     for extent, size in zip(work.cluster, spec.cluster, strict=False):
         if extent.text in params:
             key = (schedule[0], extent.text)
-            knowledge.follow(key, size, spec.where("cluster"), "the declared cluster")
+            solver.derive(key, size, spec.where("cluster"), "the declared cluster")
 
 
 def _contracts_of(
@@ -131,24 +131,24 @@ def _check_parameters(
                 )
 
 
-def _report(spec: MegakernelSpec, knowledge: ParameterSolver, findings: Findings) -> None:
-    for conflict in knowledge.conflicts:
+def _report(spec: MegakernelSpec, solver: ParameterSolver, findings: Findings) -> None:
+    for conflict in solver.conflicts:
         _report_conflict(spec, conflict, findings)
     order = {item.name: position for position, item in enumerate(spec.instances)}
-    for members in _independent(knowledge):
-        _report_unknown(spec, knowledge, sorted(members, key=lambda key: order[key[0]]), findings)
+    for members in _independent(solver):
+        _report_unknown(spec, solver, sorted(members, key=lambda key: order[key[0]]), findings)
 
 
-def _independent(knowledge: ParameterSolver) -> list[list[Key]]:
+def _independent(solver: ParameterSolver) -> list[list[Key]]:
     """The unknown groups, those left out that a `where` clause may tie to a larger one."""
-    groups = knowledge.classes()
+    groups = solver.classes()
     of = {key: group for group in groups for key in group}
     found = []
     for group in groups:
         (instance, name), *others = group
         tied = {
             (instance, other)
-            for clause in knowledge.contracts[instance].where
+            for clause in solver.contracts[instance].where
             if name in names(clause)
             for other in names(clause)
         }
@@ -174,7 +174,7 @@ def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Finding
 
 
 def _report_unknown(
-    spec: MegakernelSpec, knowledge: ParameterSolver, members: list[Key], findings: Findings
+    spec: MegakernelSpec, solver: ParameterSolver, members: list[Key], findings: Findings
 ) -> None:
     instance, name = members[0]
     others = [f"`{other}`" for other, _ in members[1:]]
@@ -183,8 +183,8 @@ def _report_unknown(
         "PL0063",
         f"`{name}` of `{instance}` does not follow from anything{also}",
         (spec.where("instances", instance), f"`{name}` is left out here"),
-        (knowledge.param(members[0]).span, "it has no default"),
-        expected=_domain(knowledge.param(members[0])),
+        (solver.param(members[0]).span, "it has no default"),
+        expected=_domain(solver.param(members[0])),
         found="no connected port, work tile or `where` clause gives it a value",
         helps=(f'give it: {{"{name}": ...}}' + (", once is enough" if others else ""),),
         subject=f"{instance}.{name}",
@@ -208,18 +208,18 @@ def _domain(param: Param) -> str:
 
 
 def _follows_from_another(
-    knowledge: ParameterSolver, key: Key, refused: Mapping[Key, Diagnostic]
+    solver: ParameterSolver, key: Key, refused: Mapping[Key, Diagnostic]
 ) -> bool:
     """Whether the value came from a parameter that was refused itself."""
-    fact = knowledge.facts.get(key)
+    fact = solver.facts.get(key)
     return fact is not None and fact.root != ".".join(key) and parse_endpoint(fact.root) in refused
 
 
 def _explained(
-    spec: MegakernelSpec, knowledge: ParameterSolver, key: Key, found: Diagnostic
+    spec: MegakernelSpec, solver: ParameterSolver, key: Key, found: Diagnostic
 ) -> Diagnostic:
     """A finding of the contract stage: at the entry that gave the value, or with its story."""
-    fact, place = knowledge.facts.get(key), spec.where("instances", key[0])
+    fact, place = solver.facts.get(key), spec.where("instances", key[0])
     labels = found.labels
     if fact is not None and fact.given:
         exact = spec.where("instances", *key) or place

@@ -9,7 +9,7 @@ from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.source_span import Expr
 
 
-def is_constant(expr: Expr, env: Mapping[str, int | str] | None = None) -> int | None:
+def constant_or_none(expr: Expr, env: Mapping[str, int | str] | None = None) -> int | None:
     """The value of the expression, or None where a name of it has none yet."""
     if expr.literal is not None:
         return expr.literal

@@ -16,7 +16,7 @@ from pipelink_rules.contract.parse_params import AXES
 from pipelink_rules.model.contract import DTYPES, Contract, Member, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import Multicast
-from pipelink_rules.program.link_constants import is_constant
+from pipelink_rules.program.link_constants import constant_or_none
 
 SLICE_ROWS = 8  # a swizzle repeats after eight rows: slices are whole repetitions
 MOST_MEMBERS = 4  # of one ring that the runtime can tell apart (pipelink::Ring)
@@ -88,7 +88,7 @@ class MulticastAnalysis:
             return f"`{tensor.name}` is not reached through a tensor map"
         if tile.along is None:
             return f"`tile` of `{tensor.name}` does not say `along` which fields it moves"
-        box = [is_constant(extent) for extent in tile.box]
+        box = [constant_or_none(extent) for extent in tile.box]
         if len(box) != 2 or None in box:
             return f"the box of `{tensor.name}` has {len(box)} modes, not 2"
         rows, columns = (extent or 0 for extent in box)

@@ -38,9 +38,9 @@ def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
     findings.stop()
 
     assert schedule is not None  # reported above otherwise
-    sharing = MulticastAnalysis(spec.cluster, contracts, schedule[0])
-    connections = choose_transfers(spec, contracts, links, sharing, findings)
-    channels = channels_of(spec, contracts, connections, sharing, findings)
+    analysis = MulticastAnalysis(spec.cluster, contracts, schedule[0])
+    connections = choose_transfers(spec, contracts, links, analysis, findings)
+    channels = channels_of(spec, contracts, connections, analysis, findings)
     roles = program_roles(spec, variants, connections, findings)
     findings.stop()
     return Program(

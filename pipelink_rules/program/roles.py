@@ -183,10 +183,10 @@ def assign_warps(spec: MegakernelSpec, roles: RoleGraph, groups: list[RoleSet]) 
         if member is None:
             continue
         group = group_of[member]
-        first, asked = chosen.setdefault(id(group), (key, warps))
+        first, requested = chosen.setdefault(id(group), (key, warps))
         reason = refusal(roles, group, warps)
-        if asked != warps:
-            reason = f"it shares its warps with `{first}`, which asks for {asked}"
+        if requested != warps:
+            reason = f"it shares its warps with `{first}`, which asks for {requested}"
         if reason:
             _refuse(spec, roles, key, warps, member, reason)
         else:
@@ -235,15 +235,15 @@ def _refuse(
 def _named(spec: MegakernelSpec, roles: RoleGraph, key: str) -> Member | None:
     """The role that a key of `warps` names; PL0072 where it names none or several."""
     instance, _, role = key.partition(".")
-    own = [member for member in roles.of if member[0] == instance]
-    found = [member for member in own if not role or member[1] == role]
+    members = [member for member in roles.of if member[0] == instance]
+    found = [member for member in members if not role or member[1] == role]
     if len(found) == 1:
         return found[0]
-    names = [".".join(member) for member in own]
+    names = [".".join(member) for member in members]
     helps: tuple[str, ...]
     if found:
         problem, helps = f"has {len(found)} roles", (f"write one of {', '.join(names)}",)
-    elif own:
+    elif members:
         problem, helps = f"has no role `{role}`", similar_name_help(key, names)
     else:
         problem = "has no warps: a schedule runs inside every other role"

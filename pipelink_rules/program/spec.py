@@ -44,30 +44,30 @@ def parse_declaration(
     span: the call in the SConscript.  text: that SConscript, so that findings point to the entry
     itself; without it they point to the call.
     """
-    reader = DeclarationParser(span, text)
-    reader.duplicates()
-    reader.name(name, "a megakernel", "name")
-    instance_specs = reader.instances(instances)
+    parser = DeclarationParser(span, text)
+    parser.duplicates()
+    parser.name(name, "a megakernel", "name")
+    instance_specs = parser.instances(instances)
     spec = MegakernelSpec(
         name=name if isinstance(name, str) else "",
         instances=instance_specs,
-        connect=reader.connect(connect),
-        tensors=reader.bindings("tensors", tensors),
-        scalars=reader.bindings("scalars", scalars),
-        transfers=tuple(reader.entries("transfers", transfers, str, "a transfer kind")),
-        stages=tuple(reader.entries("stages", stages, int, "a number of stages")),
-        warps=tuple(reader.entries("warps", warps, int, "a number of warps", endpoint=False)),
-        archs=reader.archs(archs),
-        occupancy=reader.number("occupancy", occupancy, 1, 32),
-        cluster=reader.cluster(cluster),
-        runtime=reader.runtime(runtime),
-        summary=summary if reader.typed(summary, str, "summary") else "",
-        allow=read_allow(reader, allow),
-        span=reader.span,
-        spans=tuple(sorted(reader.spans.items())),
+        connect=parser.connect(connect),
+        tensors=parser.bindings("tensors", tensors),
+        scalars=parser.bindings("scalars", scalars),
+        transfers=tuple(parser.entries("transfers", transfers, str, "a transfer kind")),
+        stages=tuple(parser.entries("stages", stages, int, "a number of stages")),
+        warps=tuple(parser.entries("warps", warps, int, "a number of warps", endpoint=False)),
+        archs=parser.archs(archs),
+        occupancy=parser.number("occupancy", occupancy, 1, 32),
+        cluster=parser.cluster(cluster),
+        runtime=parser.runtime(runtime),
+        summary=summary if parser.typed(summary, str, "summary") else "",
+        allow=parse_allow(parser, allow),
+        span=parser.span,
+        spans=tuple(sorted(parser.spans.items())),
     )
-    reader.keywords(spec)
-    reader.findings.stop()
+    parser.keywords(spec)
+    parser.findings.stop()
     check_instances(spec).stop()
     return spec
 
@@ -101,15 +101,15 @@ def check_instances(spec: MegakernelSpec) -> Findings:
     return findings
 
 
-def read_allow(reader: DeclarationParser, value: Any) -> tuple[tuple[str, str], ...]:
+def parse_allow(parser: DeclarationParser, value: Any) -> tuple[tuple[str, str], ...]:
     """Codes with their reasons, sorted; PL0077 where a code or a reason cannot stand."""
     found = []
-    for code, reason in reader.mapping(value, "allow", 'a dict {"PL0505": "why it is harmless"}'):
-        place = reader.place("allow", code)
+    for code, reason in parser.mapping(value, "allow", 'a dict {"PL0505": "why it is harmless"}'):
+        place = parser.span_of("allow", code)
         if not is_allowable(code):
-            _refuse(reader, code, place)
+            _refuse(parser, code, place)
         elif not isinstance(reason, str) or len(reason.split()) < SHORTEST:
-            reader.findings.add(
+            parser.findings.add(
                 "PL0077",
                 f"{code} is allowed without a reason",
                 place,
@@ -123,10 +123,10 @@ def read_allow(reader: DeclarationParser, value: Any) -> tuple[tuple[str, str], 
     return tuple(sorted(found))
 
 
-def _refuse(reader: DeclarationParser, code: str, place: Span | None) -> None:
+def _refuse(parser: DeclarationParser, code: str, place: Span | None) -> None:
     row = code_of(code)
     nearest = similar(code) if row is None else ""
-    reader.findings.add(
+    parser.findings.add(
         "PL0077",
         f"{code} cannot be allowed" if row else f"there is no code `{code[:60]}` to allow",
         place,

@@ -15,7 +15,7 @@ from pipelink_rules.model.contract import DTYPES, Contract, Member, Param, Port
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.program.connections import Link, parse_endpoint
-from pipelink_rules.program.link_constants import is_constant
+from pipelink_rules.program.link_constants import constant_or_none
 
 Key = tuple[str, str]  # (instance, parameter)
 Value = int | str
@@ -36,7 +36,7 @@ class Term:
 class Equality:
     """Two sides that have to be equal, and why."""
 
-    sides: tuple[Term, Term]
+    terms: tuple[Term, Term]
     reason: str  # "load.ab -> mma.ab", "the work tile", "tensor `x`"
 
 
@@ -63,7 +63,7 @@ def pair_members(source: Port, sink: Port) -> list[tuple[Member, Member]]:
     return list(zip(source.members, sink.members, strict=False))
 
 
-def _side(
+def _term(
     contracts: Mapping[str, Contract], instance: str, value: Expr | str, span: Span | None
 ) -> Term:
     text = value.text.strip() if isinstance(value, Expr) else value
@@ -86,14 +86,14 @@ def _of_members(
     if first.dtype and second.dtype:
         yield Equality(
             (
-                _side(contracts, a, first.dtype, places[0]),
-                _side(contracts, b, second.dtype, places[1]),
+                _term(contracts, a, first.dtype, places[0]),
+                _term(contracts, b, second.dtype, places[1]),
             ),
             reason,
         )
     for one, two in zip(first.shape, second.shape, strict=False):
         yield Equality(
-            (_side(contracts, a, one, places[0]), _side(contracts, b, two, places[1])), reason
+            (_term(contracts, a, one, places[0]), _term(contracts, b, two, places[1])), reason
         )
 
 
@@ -104,11 +104,11 @@ def _of_tiles(contracts: Mapping[str, Contract]) -> Iterator[Equality]:
             if one is None or two is None or one.kind != two.kind or len(one.tile) != len(two.tile):
                 continue
             for left, right in zip(one.tile, two.tile, strict=True):
-                sides = (
-                    _side(contracts, a, left, one.span),
-                    _side(contracts, b, right, two.span),
+                terms = (
+                    _term(contracts, a, left, one.span),
+                    _term(contracts, b, right, two.span),
                 )
-                yield Equality(sides, f"the work tile of `{a}` and `{b}`")
+                yield Equality(terms, f"the work tile of `{a}` and `{b}`")
 
 
 def _of_tensor(
@@ -152,27 +152,27 @@ class Conflict:
 class ParameterSolver:
     """What is known of the parameters of all instances."""
 
-    def __init__(self, contracts: Mapping[str, Contract], ties: tuple[Equality, ...]):
-        self.contracts, self.ties = contracts, ties
+    def __init__(self, contracts: Mapping[str, Contract], equalities: tuple[Equality, ...]):
+        self.contracts, self.equalities = contracts, equalities
         self.facts: dict[Key, Fact] = {}
         self.conflicts: list[Conflict] = []
-        self._told: set[frozenset[str]] = set()
+        self._reported: set[frozenset[str]] = set()
 
-    def give(self, key: Key, value: Value, span: Span | None) -> None:
+    def assign(self, key: Key, value: Value, span: Span | None) -> None:
         """A value of the declaration."""
         place = (span, f"`{key[0]}` is given {key[1]} = {value}")
         self.facts[key] = Fact(value, True, ".".join(key), (place,))
 
-    def follow(self, key: Key, value: Value, span: Span | None, reason: str) -> None:
+    def derive(self, key: Key, value: Value, span: Span | None, reason: str) -> None:
         """A value that follows from another clause of the declaration, unless it is given."""
         said = f"`{key[0]}` has {key[1]} = {value} by {reason}"
         self.facts.setdefault(key, Fact(value, False, reason, ((span, said),)))
 
-    def settle(self) -> None:
+    def solve(self) -> None:
         """Everything that follows."""
-        self._follow_ties()
+        self._follow_equalities()
         while self._follow_where() or self._follow_defaults():
-            self._follow_ties()
+            self._follow_equalities()
 
     def unknown(self) -> list[Key]:
         """Parameters without a fact, sorted."""
@@ -186,8 +186,8 @@ class ParameterSolver:
     def classes(self) -> list[list[Key]]:
         """Unknown parameters, those grouped that ties make equal."""
         group = {key: {key} for key in self.unknown()}
-        for tie in self.ties:
-            a, b = ((side.instance, side.parameter) for side in tie.sides)
+        for equality in self.equalities:
+            a, b = ((term.instance, term.parameter) for term in equality.terms)
             if a in group and b in group and group[a] is not group[b]:
                 group[a] |= group[b]
                 for key in group[b]:
@@ -210,16 +210,16 @@ class ParameterSolver:
 
     # -- ties ---------------------------------------------------------------------------------
 
-    def _follow_ties(self) -> None:
+    def _follow_equalities(self) -> None:
         changed = True
         while changed:
             changed = False
-            for tie in self.ties:
-                a, b = tie.sides
-                changed |= self._pull(tie, a, b)
-                changed |= self._pull(tie, b, a)
+            for equality in self.equalities:
+                a, b = equality.terms
+                changed |= self._pull(equality, a, b)
+                changed |= self._pull(equality, b, a)
 
-    def _pull(self, tie: Equality, source: Term, target: Term) -> bool:
+    def _pull(self, equality: Equality, source: Term, target: Term) -> bool:
         """Lets the target's parameter follow the source; True where that was news."""
         if not target.parameter:
             return False
@@ -229,7 +229,7 @@ class ParameterSolver:
         key = (target.instance, target.parameter)
         step = (
             target.span,
-            f"`{target.instance}` has {target.parameter} = {fact.value} by {tie.reason}",
+            f"`{target.instance}` has {target.parameter} = {fact.value} by {equality.reason}",
         )
         new = Fact(fact.value, False, fact.root, (fact.places[0], step))
         old = self.facts.get(key)
@@ -240,27 +240,27 @@ class ParameterSolver:
             self._conflict(key, old, new)
         return False
 
-    def _fact(self, side: Term) -> Fact | None:
-        if side.parameter:
-            return self.facts.get((side.instance, side.parameter))
-        if is_dtype(side.value):
-            return self._literal(side, str(side.value))
-        if isinstance(side.value, str):
+    def _fact(self, term: Term) -> Fact | None:
+        if term.parameter:
+            return self.facts.get((term.instance, term.parameter))
+        if is_dtype(term.value):
+            return self._literal(term, str(term.value))
+        if isinstance(term.value, str):
             return None
-        number = is_constant(side.value, self.environment(side.instance))
-        return None if number is None else self._literal(side, number)
+        number = constant_or_none(term.value, self.environment(term.instance))
+        return None if number is None else self._literal(term, number)
 
-    def _literal(self, side: Term, value: Value) -> Fact:
-        text = side.value if isinstance(side.value, str) else side.value.text
-        said = f"`{side.instance}` has {value} here"
+    def _literal(self, term: Term, value: Value) -> Fact:
+        text = term.value if isinstance(term.value, str) else term.value.text
+        said = f"`{term.instance}` has {value} here"
         if text != str(value):
-            said = f"`{side.instance}` has {text} = {value} here"
-        return Fact(value, False, f"{side.instance}: {text} at {side.span}", ((side.span, said),))
+            said = f"`{term.instance}` has {text} = {value} here"
+        return Fact(value, False, f"{term.instance}: {text} at {term.span}", ((term.span, said),))
 
     def _conflict(self, key: Key, old: Fact, new: Fact) -> None:
         pair = frozenset((old.root, new.root))
-        if pair not in self._told:
-            self._told.add(pair)
+        if pair not in self._reported:
+            self._reported.add(pair)
             self.conflicts.append(Conflict(key, old, new))
 
     # -- where clauses ------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class ParameterSolver:
             left = [
                 value
                 for value in candidates
-                if all(is_constant(clause, {**env, name: value}) for clause in clauses)
+                if all(constant_or_none(clause, {**env, name: value}) for clause in clauses)
             ]
             if len(left) != 1 or not (clauses or len(candidates) == 1):
                 continue

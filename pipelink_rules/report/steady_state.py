@@ -19,7 +19,7 @@ def steady_text(program: Program, placement: Placement) -> str:
     found = interval(ProtocolIndex(program), dict(placement.stages))
     if found is None:
         return ""
-    return f"{found.cycles:,.0f} cycles per {found.step}, bound by {found.bound}"
+    return f"{found.cycles:,.0f} cycles per {found.period}, bound by {found.bottleneck}"
 
 
 @cache
@@ -35,7 +35,7 @@ def steady_rows(program: Program, placement: Placement) -> Rows:
         groups: list[tuple[list[int], str, str]] = []
         for stages in range(channel.minimum, last + 1):
             found = interval(blueprint, {**chosen, channel.name: stages})
-            cycles, bound = (f"{found.cycles:,.0f}", found.bound) if found else ("-", "-")
+            cycles, bound = (f"{found.cycles:,.0f}", found.bottleneck) if found else ("-", "-")
             if groups and groups[-1][1:] == (cycles, bound):
                 groups[-1][0].append(stages)
             else:

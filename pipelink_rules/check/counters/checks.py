@@ -14,7 +14,7 @@ from pipelink_rules.check.counters.counter_groups import (
     tile_numberings,
     users,
 )
-from pipelink_rules.check.counters.messages import not_judged, to_diagnostic
+from pipelink_rules.check.counters.messages import to_diagnostic, undecidable
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.wording import labels
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -26,7 +26,7 @@ WIDE = ("gpu", "sys")  # scopes that reach every CTA of the grid
 STEPS = (0, 1, 2, 3, 5, 8, 63, 64, 65, 4096, 2**17)  # multiples that symbols are tried at
 
 
-def scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
+def check_scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0507: items run on any CTA of the grid, so both ends have to reach all of them."""
     for instance in index.program.instances:
         for port in instance.variant.contract.ports:
@@ -54,7 +54,7 @@ def scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
+def check_signal_arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0201: every warp of the role that signals arrives once."""
     for instance, role, op, port in users(index):
         warps, counted = evaluate(role.warps, {}), evaluate(port.arrivals, {})
@@ -75,7 +75,7 @@ def arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def resident(index: ProgramIndex) -> Iterator[Diagnostic]:
+def check_residency(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1003: who waits for other CTAs needs all of them on the device at once."""
     for instance in index.program.instances:
         contract = instance.variant.contract
@@ -97,7 +97,7 @@ def resident(index: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def indices(index: ProgramIndex) -> Iterator[Diagnostic]:
+def check_indices(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1005: one field indexes a counter; the schedule numbers and bounds it."""
     first: dict[str, tuple[str, Operation]] = {}
     numbered = tile_numberings(index)
@@ -222,7 +222,7 @@ def _out_of_range(
     )
 
 
-def order(index: ProgramIndex) -> Iterator[Diagnostic]:
+def check_group_order(index: ProgramIndex) -> Iterator[Diagnostic]:
     """What the groups of work items get wrong at their counters and scratch memory."""
     numbered = tile_numberings(index)
     used = dict.fromkeys(op.index[0].text for _, _, op, _ in users(index))
@@ -238,7 +238,7 @@ def order(index: ProgramIndex) -> Iterator[Diagnostic]:
     if math.prod(index.program.cluster) > 1:
         return  # told already
     mixed = any(len(names_) > 1 for names_ in fields.values())
-    if mixed or next(arrivals(index), None) is not None:
+    if mixed or next(check_signal_arrivals(index), None) is not None:
         return  # what a wait is for is not known
     for field in used:
         if field in numbered:
@@ -252,16 +252,18 @@ def _of_group(
         group = counter_group(index, numbered)
     except Undecidable as problem:
         name = problem.op.source if problem.op.verb in ("copy", "store") else problem.op.target
-        yield not_judged(problem, defining_port(index, (problem.instance, name)))
+        yield undecidable(problem, defining_port(index, (problem.instance, name)))
         return
     for found in analyze(group, cleared):
         yield to_diagnostic(index, numbered, found)
 
 
 CHECKS = (
-    Check(("PL0507",), scopes),
-    Check(("PL0201",), arrivals),
-    Check(("PL1003",), resident),
-    Check(("PL1005",), indices),
-    Check(("PL0401", "PL0403", "PL0502", "PL0505", "PL0507", "PL0508", "PL1005"), order),
+    Check(("PL0507",), check_scopes),
+    Check(("PL0201",), check_signal_arrivals),
+    Check(("PL1003",), check_residency),
+    Check(("PL1005",), check_indices),
+    Check(
+        ("PL0401", "PL0403", "PL0502", "PL0505", "PL0507", "PL0508", "PL1005"), check_group_order
+    ),
 )

@@ -195,7 +195,7 @@ def _finding(
     )
 
 
-def not_judged(problem: Undecidable, target: str) -> Diagnostic:
+def undecidable(problem: Undecidable, target: str) -> Diagnostic:
     """PL1005 where what an item does at a counter does not follow from the schedule."""
     op, owner = problem.op, f"{problem.instance}.{problem.role.name}"
     clause = problem.clause

@@ -132,7 +132,7 @@ def find_problems(
         counts = {choice[name] for name in loops}
         for place, work in enumerate(sequences(fields, counts, short=number > 0)):
             last = place % 2 == 1  # trip counts that are neighbours, in both orders
-            composition, problems = compose(protocol, choice, work, own_last=last)
+            composition, problems = compose(protocol, choice, work, self_last=last)
             problems = problems or list(analyze_case(composition))
             if (not number and len(work) != 1) or not fields:
                 run = composition

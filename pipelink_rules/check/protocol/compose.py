@@ -35,7 +35,7 @@ def compose(
     work: Sequence[Work],
     *,
     alone: bool = False,
-    own_last: bool = False,
+    self_last: bool = False,
 ) -> tuple[Composition, list[Problem]]:
     """The composition whose period is the given work items, and what already contradicts.
 
@@ -43,7 +43,10 @@ def compose(
     alone: one CTA that copies everything itself.  own_last: it releases to others first.
     """
     rank = None if alone or protocol.ctas == 1 else 0
-    runs = [ProcessBuilder(protocol, part, stages, rank, own_last) for part in protocol.parts]
+    runs = [
+        ProcessBuilder(protocol, warp_set, stages, rank, self_last)
+        for warp_set in protocol.warp_sets
+    ]
     processes = tuple(run.process(work) for run in runs)
     problems: list[Problem] = [problem for run in runs for problem in run.problems]
     barriers: dict[str, Barrier] = {}
@@ -104,7 +107,7 @@ def _turns(runs: list[ProcessBuilder], name: str, problems: list[Problem]) -> in
     return turns[0][0]
 
 
-class Names(dict[str, str]):
+class CtaNames(dict[str, str]):
     """The names of the first CTA's objects, and of those it reaches, as another CTA has them."""
 
     def __init__(self, protocol: ProtocolIndex, cta: int):
@@ -134,7 +137,7 @@ def in_all_ctas(protocol: ProtocolIndex, first: Composition) -> Composition:
     for cta in range(1, protocol.ctas):
         names = protocol.names_in.get(cta)
         if names is None:
-            names = protocol.names_in[cta] = Names(protocol, cta)
+            names = protocol.names_in[cta] = CtaNames(protocol, cta)
         barriers |= {names[name]: barrier for name, barrier in first.barriers.items()}
         memories |= {names[name]: memory for name, memory in first.memories.items()}
         named |= {names[name]: barrier for name, barrier in first.named.items()}

@@ -95,7 +95,7 @@ def find_counterexample(
         waits = _waits(composition, problem)
         for count in (1, 2, 3):
             search = _Search(unroll(composition, count), limit, waits=waits)
-            found = (search.end() if straight else None) or search.schedule()
+            found = (search.end() if straight else None) or search.search()
             limit = search.left
             if found:
                 return found, limit
@@ -107,7 +107,7 @@ def find_counterexample(
     search = _Search(unroll(composition, periods), limit)
     search.wanted = lambda fault: fault.kind == kind and search.between(fault, clauses)
     met = search.meeting(clauses) if straight and kind in (ORDER, PROXY) else None
-    return met or search.schedule(), search.left
+    return met or search.search(), search.left
 
 
 def _periods(composition: Composition) -> int:
@@ -136,54 +136,54 @@ def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[in
 
 class _Search:
     def __init__(self, run: Composition, limit: int, waits: dict[int, set[Origin]] | None = None):
-        self.execution = Interpreter(run)
+        self.interpreter = Interpreter(run)
         self.run, self.left, self.waits = run, limit, waits or {}
         self.wanted: Callable[[Fault], bool] = lambda fault: False
         self.came: dict[State, tuple[State, tuple[CounterexampleStep, ...]] | None] = {}
 
     def between(self, fault: Fault, clauses: list[Origin]) -> bool:
         """Whether a fault is about these clauses."""
-        own = self._origin(fault.place)
+        clause = self._origin(fault.place)
         if len(clauses) == 1 or fault.kind == ROUND:
-            return own in clauses
+            return clause in clauses
         others = {self._origin(place) for place in fault.others}
-        return (own == clauses[0] and clauses[1] in others) or (
-            own == clauses[1] and clauses[0] in others
+        return (clause == clauses[0] and clauses[1] in others) or (
+            clause == clauses[1] and clauses[0] in others
         )
 
     def _origin(self, place: tuple[int, int]) -> Origin:
-        return self.execution.programs[place[0]][place[1]].origin
+        return self.interpreter.programs[place[0]][place[1]].origin
 
     def meeting(self, clauses: list[Origin]) -> Counterexample | None:
         """The shortest run that leads straight to two clauses; None where there is none."""
-        if not self.execution.usable:
+        if not self.interpreter.usable:
             return None
         found = [
             Counterexample(self.run, tuple(CounterexampleStep(*step) for step in steps), fault)
-            for steps, fault in meetings(self.execution, *clauses)
+            for steps, fault in meetings(self.interpreter, *clauses)
             if self.wanted(fault)
         ]
-        return min(found, key=lambda schedule: len(schedule.steps), default=None)
+        return min(found, key=lambda run: len(run.steps), default=None)
 
     def end(self) -> Counterexample | None:
         """The shortest run that leads straight to where processes wait for ever."""
-        if not self.execution.usable:
+        if not self.interpreter.usable:
             return None
-        stuck = self._stuck(self._onward(self.execution.start()))
-        lead = BackwardSearch(self.execution)
-        if not stuck or not all(lead.reach(place) for place in stuck):
+        stuck = self._stuck(self._onward(self.interpreter.start()))
+        search = BackwardSearch(self.interpreter)
+        if not stuck or not all(search.reach(place) for place in stuck):
             return None
-        if self._stuck(lead.state) != stuck:
+        if self._stuck(search.state) != stuck:
             return None
         return Counterexample(
-            self.run, tuple(CounterexampleStep(*step) for step in lead.steps), None, stuck
+            self.run, tuple(CounterexampleStep(*step) for step in search.steps), None, stuck
         )
 
-    def schedule(self) -> Counterexample | None:
+    def search(self) -> Counterexample | None:
         """The shortest one, by the number of its steps."""
-        if not self.execution.usable:
+        if not self.interpreter.usable:
             return None
-        start = self.execution.start()
+        start = self.interpreter.start()
         self.came[start] = None
         level, queues = 0, {0: [start]}
         done: set[State] = set()
@@ -220,7 +220,7 @@ class _Search:
         for index in range(len(self.run.processes)):
             yield from self._block(state, index)
         for place in sorted(state.flying):
-            yield (CounterexampleStep(*place, True),), self.execution.land(state, place), None
+            yield (CounterexampleStep(*place, True),), self.interpreter.land(state, place), None
 
     def _block(
         self, state: State, index: int
@@ -228,11 +228,11 @@ class _Search:
         """The actions up to the next one that another process may notice."""
         steps: list[CounterexampleStep] = []
         now, before = state, WAIT
-        while (action := self.execution.action(now, index)) is not None:
+        while (action := self.interpreter.action(now, index)) is not None:
             if action.kind in _WAITS and before not in _WAITS:
                 break
             step = CounterexampleStep(index, now.positions[index])
-            after, fault = self.execution.act(now, index)
+            after, fault = self.interpreter.act(now, index)
             if fault is not None:
                 yield (*steps, step), None, fault
             if after is None:
@@ -259,12 +259,12 @@ class _Search:
 
     def _waiting(self, state: State, index: int) -> tuple[int, int] | None:
         """The wait that a process comes to next and cannot pass."""
-        program = self.execution.programs[index]
+        program = self.interpreter.programs[index]
         for position in range(state.positions[index], len(program)):
             action: Action = program[position]
             if action.kind not in _WAITS:
                 return None
-            if not self.execution.passes(state, action):
+            if not self.interpreter.passes(state, action):
                 return index, position
         return None
 
@@ -274,7 +274,7 @@ class _Search:
         while moved:
             moved = False
             for place in sorted(state.flying):
-                state, moved = self.execution.land(state, place), True
+                state, moved = self.interpreter.land(state, place), True
             for index in range(len(self.run.processes)):
                 for _, after, _ in self._block(state, index):
                     if after is not None:

@@ -101,7 +101,7 @@ class Graph:
         self._chains()
         self._tensor_cores()
         for index in range(len(composition.processes)):
-            self._synchronise(index)
+            self._synchronize(index)
         for index in range(len(composition.processes)):
             self._access(index)
 
@@ -177,7 +177,7 @@ class Graph:
             self.event_of[node] = event
         return node
 
-    def _synchronise(self, index: int) -> None:
+    def _synchronize(self, index: int) -> None:
         composition, base = self.composition, self.base[index]
         for position, action in enumerate(composition.processes[index].period):
             node, kind = base + position, action.kind

@@ -71,8 +71,8 @@ class Interval(NamedTuple):
     """The steady state of a pipeline for given stage counts."""
 
     cycles: float  # per step
-    step: str  # "loop trip" or "work item"
-    bound: str  # what bounds it, in words
+    period: str  # "loop trip" or "work item"
+    bottleneck: str  # what bounds it, in words
     rings: tuple[str, ...]  # whose stages the bound depends on; () = more stages change nothing
 
 
@@ -107,15 +107,15 @@ def _periodic(
     if problems or not any(process.period for process in composition.processes):
         return None
     graph = Graph(composition)
-    edges = list(timed(graph, protocol, latency_of(protocol.program.target)))
+    edges = list(timed_edges(graph, protocol, latency_of(protocol.program.target)))
     found = largest_ratio(len(graph.before), edges)
     if found is None:
         return None
     cycles, critical = found
-    return (cycles, *_words(graph, protocol, critical))
+    return (cycles, *_bottleneck(graph, protocol, critical))
 
 
-def timed(graph: Graph, protocol: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
+def timed_edges(graph: Graph, protocol: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
     """The edges of the graph with cycles, and those of the engines."""
     for node, edges in enumerate(graph.before):
         for earlier, distance in edges:
@@ -241,7 +241,7 @@ def _closed(came: Mapping[int, Edge]) -> list[Edge]:
     return []
 
 
-def _words(
+def _bottleneck(
     graph: Graph, protocol: ProtocolIndex, critical: list[Edge]
 ) -> tuple[str, tuple[str, ...]]:
     """What bounds a pipeline whose slowest cycle this is."""
@@ -256,7 +256,7 @@ def _words(
         return f"the latency of copies into {', '.join(copied)}", tuple(copied)
     if rings:
         return f"the hand-over through {', '.join(rings)}", tuple(rings)
-    for kind, words in (
+    for kind, what in (
         (MMA, "the tensor cores"),
         (TENSOR_MMA, "the tensor cores"),
         (TENSOR_LOAD, "loads from tensor memory"),
@@ -266,5 +266,5 @@ def _words(
     ):
         who = sorted({a.origin.owner for a in actions if kind in ("", a.kind)})
         if who:
-            return f"{words} ({', '.join(who)})", ()
+            return f"{what} ({', '.join(who)})", ()
     return "nothing", ()

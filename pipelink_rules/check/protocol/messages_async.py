@@ -189,7 +189,7 @@ def _not_awaited(
     )
 
 
-def overlapping(index: ProgramIndex, case: Found[TensorMemoryOverlap]) -> Diagnostic:
+def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap]) -> Diagnostic:
     """PL0509: an operation on tensor memory may not be over when another one begins."""
     first, second = case.problem.first, case.problem.second
     await_it = _AWAIT.get(first.kind, "")
@@ -231,7 +231,7 @@ def _handover(case: Found[OrderProblem]) -> str:
     return f"the end of {first.name}"
 
 
-def no_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnostic:
+def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnostic:
     """PL0509: ordered by barriers, but not for the operations of the tensor core."""
     first, second = case.problem.first, case.problem.second
     after = case.problem.after
@@ -262,7 +262,7 @@ def no_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnostic:
     )
 
 
-def load_in_flight(index: ProgramIndex, case: Found[TensorLoadInFlight]) -> Diagnostic:
+def tensor_load_in_flight(index: ProgramIndex, case: Found[TensorLoadInFlight]) -> Diagnostic:
     """PL0509: registers are used while tcgen05.ld is not over."""
     return _tensor_access(
         index,

@@ -28,7 +28,7 @@ from pipelink_rules.model.contract import Role
 from pipelink_rules.model.operation import operations
 
 
-def arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnostic:
+def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnostic:
     """PL0201: a phase gets more or fewer arrivals than its barrier counts."""
     problem = case.problem
     channel = index.protocol.channel_of[problem.target]
@@ -123,7 +123,7 @@ def _missing_arrival(role: Role, port: str, full: bool) -> str:
     return f"add `release {port} lag 0` to role `{role.name}`, after the loop and its last `await`"
 
 
-def barrier_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
+def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
     """PL0202: announced and copied bytes differ."""
     problem = case.problem
     channel = index.protocol.channel_of[problem.target]
@@ -186,7 +186,7 @@ def barrier_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
     )
 
 
-def not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diagnostic:
+def item_not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diagnostic:
     """PL0209: an item is used before it is acquired or waited for."""
     problem = case.problem
     origin = problem.action.origin
@@ -206,7 +206,7 @@ def not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diagnosti
     )
 
 
-def rate(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
+def unequal_rates(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
     """PL1002: a consumer takes more or fewer items per work item than are made."""
     problem = case.problem
     channel = index.protocol.channel_of[problem.target]
@@ -238,7 +238,7 @@ def rate(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
     )
 
 
-def threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
+def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
     """PL0302: the count of a named barrier is not the number of threads that come."""
     problem = case.problem
     assert problem.action is not None
@@ -289,7 +289,7 @@ def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> 
     )
 
 
-def unwritten(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnostic:
+def unwritten_read(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnostic:
     """PL0503: something is read that nobody has written."""
     problem = case.problem
     origin = problem.action.origin

@@ -109,7 +109,7 @@ def _ask(channel: Channel, stages: int, more: int) -> str:
     return f"{where}: {more} bytes of shared memory more"
 
 
-def starved(index: ProgramIndex, case: Found[StarvedWait]) -> Diagnostic:
+def starved_wait(index: ProgramIndex, case: Found[StarvedWait]) -> Diagnostic:
     """PL0401: the last wait of a role is for an arrival that nobody makes."""
     problem = case.problem
     origin, found, wanted = problem.action.origin, problem.found, problem.expected

@@ -78,7 +78,7 @@ def damage(problem: OrderProblem) -> str:
     return f"`{reader}` reads what was there before: wrong results, now and then"
 
 
-def unordered(index: ProgramIndex, case: Found[NoOrder]) -> Diagnostic:
+def no_order(index: ProgramIndex, case: Found[NoOrder]) -> Diagnostic:
     """PL0501: two accesses of one stage in no order."""
     problem = case.problem
     first, second = problem.first, problem.second
@@ -108,7 +108,7 @@ def _order_help(problem: OrderProblem) -> tuple[str, ...]:
     )
 
 
-def stale(index: ProgramIndex, case: Found[ReversedOrder]) -> Diagnostic:
+def reversed_order(index: ProgramIndex, case: Found[ReversedOrder]) -> Diagnostic:
     """PL0503: two accesses of one stage always in the wrong order."""
     problem = case.problem
     first, second = problem.first, problem.second
@@ -125,7 +125,7 @@ def stale(index: ProgramIndex, case: Found[ReversedOrder]) -> Diagnostic:
     )
 
 
-def unfenced(index: ProgramIndex, case: Found[NoProxyFence]) -> Diagnostic:
+def no_proxy_fence(index: ProgramIndex, case: Found[NoProxyFence]) -> Diagnostic:
     """PL0502: a generic access and a later asynchronous one without a proxy fence between them."""
     problem = case.problem
     first, second = problem.first, problem.second
@@ -158,7 +158,7 @@ def _direction(index: ProgramIndex, origin: Origin) -> str | None:
     return ports[origin.name].direction if origin.name in ports else None
 
 
-def alias(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnostic:
+def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnostic:
     """PL0203: a wait or an arrival can take one phase for another."""
     problem = case.problem
     origin = problem.action.origin
@@ -191,7 +191,7 @@ def alias(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnostic:
     )
 
 
-def recycle(index: ProgramIndex, case: Found[MixedGenerations]) -> Diagnostic:
+def mixed_generations(index: ProgramIndex, case: Found[MixedGenerations]) -> Diagnostic:
     """PL0303: a role can arrive twice at a named barrier before it has opened once."""
     problem = case.problem
     first, second = problem.origins

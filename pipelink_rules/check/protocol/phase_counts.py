@@ -105,12 +105,12 @@ def _contents(composition: Composition) -> Iterator[Problem]:
             if action.kind in WRITES:
                 items = composition.memories[action.target].items
                 written.add((action.target, action.item % items))
-    told: set[str] = set()
+    reported: set[str] = set()
     for process in composition.processes:
         for action in process.period:
-            if action.kind not in READS or action.target in told:
+            if action.kind not in READS or action.target in reported:
                 continue
             items = composition.memories[action.target].items
             if not items or action.item < 0 or (action.target, action.item % items) not in written:
-                told.add(action.target)
+                reported.add(action.target)
                 yield UnwrittenRead(action.target, action)

@@ -77,23 +77,23 @@ class Cursor:
         return self.next - 1 if self.next > self.start else None
 
 
-def arrivals(protocol: ProtocolIndex, part: WarpSet, instance: str, name: str) -> int:
+def arrivals(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: str) -> int:
     """Arrivals of a part by one operation on a ring; the first part's where they cannot be shared.
 
     What the other parts did before is ordered then by what they have in common, or it is a race.
     """
     port = protocol.contracts[instance].port(name)
     if not port.raw:
-        return part.warps
+        return warp_set.warps
     total = evaluate(port.arrivals, {})
-    mine, rest = divmod(total * part.warps, part.role.warps)
+    mine, rest = divmod(total * warp_set.warps, warp_set.role.warps)
     if rest == 0:
         return mine
-    return total if _is_first(part) else 0
+    return total if _is_first(warp_set) else 0
 
 
 def announced(
-    protocol: ProtocolIndex, part: WarpSet, instance: str, name: str, work: Mapping[str, int]
+    protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: str, work: Mapping[str, int]
 ) -> int:
     """Bytes that the warps of a part announce per item of a ring port."""
     port = protocol.contracts[instance].port(name)
@@ -101,10 +101,10 @@ def announced(
         return 0
     literal = port.tx_bytes.literal
     size = literal if literal is not None else evaluate(port.tx_bytes, work)
-    return size * _times(part, port)
+    return size * _times(warp_set, port)
 
 
-def copied(protocol: ProtocolIndex, part: WarpSet, instance: str, op: Operation) -> int:
+def copied(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, op: Operation) -> int:
     """Bytes of one tensor copy; a bulk copy brings what was announced."""
     contract = protocol.contracts[instance]
     source, ring = contract.port(op.source), contract.port(op.target)
@@ -113,38 +113,38 @@ def copied(protocol: ProtocolIndex, part: WarpSet, instance: str, op: Operation)
     if source.tile is None:
         return UNKNOWN
     box = math.prod(evaluate(extent, {}) for extent in source.tile.box)
-    return box * DTYPES[source.members[0].dtype][0] * _times(part, ring)
+    return box * DTYPES[source.members[0].dtype][0] * _times(warp_set, ring)
 
 
-def _times(part: WarpSet, port: Port) -> int:
+def _times(warp_set: WarpSet, port: Port) -> int:
     """How often a part announces or copies an item."""
-    return int(_is_first(part)) if port.raw else part.warps
+    return int(_is_first(warp_set)) if port.raw else warp_set.warps
 
 
-def acts(protocol: ProtocolIndex, part: WarpSet, instance: str, name: str) -> bool:
+def acts(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: str) -> bool:
     """Whether a part copies: behind a raw port one of several acts for all."""
-    return not protocol.contracts[instance].port(name).raw or _is_first(part)
+    return not protocol.contracts[instance].port(name).raw or _is_first(warp_set)
 
 
-def _is_first(part: WarpSet) -> bool:
-    return (part.group, part.twin) == (0, 0)
+def _is_first(warp_set: WarpSet) -> bool:
+    return (warp_set.group, warp_set.twin) == (0, 0)
 
 
-class RingEnds:
+class RingCursors:
     """The state of a run, and its operations on rings."""
 
     def __init__(
         self,
         protocol: ProtocolIndex,
-        part: WarpSet,
+        warp_set: WarpSet,
         stages: Mapping[str, int],
         cta: int | None = None,
-        own_last: bool = False,
+        self_last: bool = False,
     ):
-        self.protocol, self.part, self.stages = protocol, part, stages
+        self.protocol, self.warp_set, self.stages = protocol, warp_set, stages
         self.rank = cta  # place in a cluster; None: the CTA shares nothing with others
         self.cta = cta or 0
-        self.own_last = own_last  # of the CTAs that are released to
+        self.self_last = self_last  # of the CTAs that are released to
         self.actions: list[Action] = []
         self.cursors: dict[RingEnd, Cursor] = {}
         self.written: dict[str, int] = {}  # memory of a buffer -> items
@@ -163,7 +163,7 @@ class RingEnds:
         channel = self.protocol.channels[instance, port]
         share = 0
         if channel.kind == HANDOVER and channel.shares > 1:
-            share = self.call * (self.part.role.warps // WARPGROUP) + self.part.group
+            share = self.call * (self.warp_set.role.warps // WARPGROUP) + self.warp_set.group
         return ring_names(channel, share, self.cta)
 
     def _step(self, memory: str, instance: str, origin: Origin) -> int:
@@ -184,43 +184,53 @@ class RingEnds:
     def _ring_op(self, instance: str, op: Operation, origin: Origin) -> None:
         memory, full, empty = self._ring(instance, op.target)
         channel = self.protocol.channels[instance, op.target]
-        verb = op.verb
-        if verb == "acquire":
+        if op.verb == "acquire":
             item = self._step(memory, instance, origin)
             self._add(WAIT, empty, item - self.stages[channel.name], origin=origin)
             return
-        if verb == "wait":
+        if op.verb == "wait":
             self._add(WAIT, full, self._step(memory, instance, origin), origin=origin)
             return
         cursor = self.cursors.get((memory, (instance, op.target)))
-        item_now = cursor.current if cursor else None
-        count = arrivals(self.protocol, self.part, instance, op.target)
-        if verb == "release":
-            if cursor is not None and item_now is not None and item_now - op.lag >= cursor.start:
-                for cta in self._reached(channel):
-                    place = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
-                    if count:
-                        self._add(ARRIVE, place, item_now - op.lag, count, origin=origin)
-        elif item_now is None:
-            self.problems.append(ItemNotAcquired(memory, Action(verb, memory, origin=origin)))
-        elif verb == "commit" and op.source:
-            for cta in self._reached(channel):
-                _, filled, emptied = ring_names(channel, 0, cta)
-                barrier = filled if channel.producer == (instance, op.target) else emptied
-                self._add(TENSOR_COMMIT, barrier, item_now, self.part.warps, origin=origin)
-        elif verb in ("commit", "expect"):
+        current = cursor.current if cursor else None
+        if op.verb == "release":
+            if cursor is not None and current is not None and current - op.lag >= cursor.start:
+                self._release(instance, op, channel, current - op.lag, origin)
+        elif current is None:
+            self.problems.append(ItemNotAcquired(memory, Action(op.verb, memory, origin=origin)))
+        elif op.verb == "commit" and op.source:
+            self._tensor_commit(instance, op, channel, current, origin)
+        elif op.verb in ("commit", "expect"):
+            count = arrivals(self.protocol, self.warp_set, instance, op.target)
             size = 0
-            if verb == "expect":
-                size = announced(self.protocol, self.part, instance, op.target, self.work)
+            if op.verb == "expect":
+                size = announced(self.protocol, self.warp_set, instance, op.target, self.work)
             if count:
-                self.actions.append(Action(ARRIVE, full, item_now, count, size, "", origin))
-        elif verb == "copy":
-            self._copy(instance, op, item_now, origin)
+                self.actions.append(Action(ARRIVE, full, current, count, size, "", origin))
+        elif op.verb == "copy":
+            self._copy(instance, op, current, origin)
+        elif op.verb == "mma" and op.source:
+            self._add(TENSOR_MMA, memory, current, origin=origin)
+            self._accumulate(instance, op)
         else:
-            kind = TENSOR_MMA if op.source and verb == "mma" else KINDS[channel.kind][verb]
-            self._add(kind, memory, item_now, origin=origin)
-            if kind == TENSOR_MMA:
-                self._accumulate(instance, op)
+            self._add(KINDS[channel.kind][op.verb], memory, current, origin=origin)
+
+    def _release(
+        self, instance: str, op: Operation, channel: Channel, item: int, origin: Origin
+    ) -> None:
+        count = arrivals(self.protocol, self.warp_set, instance, op.target)
+        for cta in self._reached(channel) if count else ():
+            empty = self._ring(instance, op.target)[2]
+            barrier = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
+            self._add(ARRIVE, barrier, item, count, origin=origin)
+
+    def _tensor_commit(
+        self, instance: str, op: Operation, channel: Channel, item: int, origin: Origin
+    ) -> None:
+        for cta in self._reached(channel):
+            _, full, empty = ring_names(channel, 0, cta)
+            barrier = full if channel.producer == (instance, op.target) else empty
+            self._add(TENSOR_COMMIT, barrier, item, self.warp_set.warps, origin=origin)
 
     def _accumulate(self, instance: str, op: Operation) -> None:
         """The other half of a tcgen05.mma: what it does to tensor memory."""
@@ -234,10 +244,10 @@ class RingEnds:
 
     def _copy(self, instance: str, op: Operation, item: int, origin: Origin) -> None:
         """One copy, or the part of it that this CTA brings to every CTA of its group."""
-        if not acts(self.protocol, self.part, instance, op.target):
+        if not acts(self.protocol, self.warp_set, instance, op.target):
             return
         channel = self.protocol.channels[instance, op.target]
-        size = copied(self.protocol, self.part, instance, op)
+        size = copied(self.protocol, self.warp_set, instance, op)
         group: tuple[int, ...] = (self.cta,)
         shared = {member.member: member for member in channel.multicast}.get(op.member)
         if shared is not None and self.rank is not None:
@@ -257,34 +267,34 @@ class RingEnds:
             return (self.cta,)
         peers = [cta for shared in channel.multicast for cta in shared.onwards(self.rank)]
         found = tuple(dict.fromkeys((self.rank, *peers)))
-        return found[::-1] if self.own_last else found
+        return found[::-1] if self.self_last else found
 
 
-class ProcessBuilder(RingEnds):
+class ProcessBuilder(RingCursors):
     """Runs the operations of one part and writes down what they do."""
 
     def process(self, work: Sequence[Work]) -> Process:
         """The process of this part for a period of these work items."""
         prologue = self._once("prologue")
-        begun = {name: cursor.next for name, cursor in self.cursors.items()}
+        started = {name: cursor.next for name, cursor in self.cursors.items()}
         turned = dict(self.turn)
         self.actions = []
         for item in work:
             self.work = item
-            for call in range(self.part.role.calls):
+            for call in range(self.warp_set.role.calls):
                 self.call = call
-                for instance, name in self.part.role.members:
+                for instance, name in self.warp_set.role.members:
                     self._member(instance, self.protocol.contracts[instance].role(name))
         period = tuple(self.actions)
-        self.moves = {n: c.next - begun.get(n, 0) for n, c in self.cursors.items()}
+        self.moves = {n: c.next - started.get(n, 0) for n, c in self.cursors.items()}
         self.turns = {name: turn - turned.get(name, 0) for name, turn in self.turn.items()}
         self.actions = []
-        name = in_cta(self.part.name, self.cta)
+        name = in_cta(self.warp_set.name, self.cta)
         return Process(name, period, prologue, self._once("epilogue"))
 
     def _once(self, clause: str) -> tuple[Action, ...]:
         self.actions = []
-        for instance, name in self.part.role.members:
+        for instance, name in self.warp_set.role.members:
             role = self.protocol.contracts[instance].role(name)
             self._begin(instance, role)
             self._body(instance, role, role.prologue if clause == "prologue" else role.epilogue)
@@ -317,7 +327,7 @@ class ProcessBuilder(RingEnds):
             else:
                 origin = self.protocol.origin(instance, role.name, item)
                 if len(self.actions) > MOST_ACTIONS:
-                    raise TooManyOperations(self.part, origin)
+                    raise TooManyOperations(self.warp_set, origin)
                 self._op(instance, role, item, origin)
 
     def _count(self, repeat: Repeat) -> int:
@@ -333,7 +343,7 @@ class ProcessBuilder(RingEnds):
         gives = port.direction == "out"
         origin = self.protocol.moved(instance, port, "hand over" if gives else "take")
         item = self._step(memory, instance, origin)
-        count = self.part.warps
+        count = self.warp_set.warps
         if gives:
             stages = self.stages[channel.name]
             self._add(TOUCH, port.name, amount=0, origin=origin)
@@ -369,8 +379,8 @@ class ProcessBuilder(RingEnds):
         buffer = next(buffer for buffer in contract.buffers if buffer.name == op.target)
         name = in_cta(f"{instance}.{buffer.name}", self.cta)
         if role.split != "role":  # every share of the work has its own piece
-            name += f" call {self.call}" if self.part.role.calls > 1 else ""
-            name += f" warpgroup {self.part.group}" if self.part.group else ""
+            name += f" call {self.call}" if self.warp_set.role.calls > 1 else ""
+            name += f" warpgroup {self.warp_set.group}" if self.warp_set.group else ""
         stages = buffer.stages
         if not self._counts_on(instance, role):
             if op.verb == "write":
@@ -412,6 +422,6 @@ class ProcessBuilder(RingEnds):
             self.first[name] = origin
         turn = self.turn.get(name, 0)
         self.turn[name] = turn + 1
-        self._add(SIGNAL, name, turn, WARP * self.part.warps, origin=origin)
+        self._add(SIGNAL, name, turn, WARP * self.warp_set.warps, origin=origin)
         if op.verb == "sync":
             self._add(MEET, name, turn, origin=origin)

@@ -48,7 +48,7 @@ class WarpSet(NamedTuple):
     twin: int  # 0, or 1 for the second of two representatives
 
 
-def parts_of(program: Program) -> tuple[WarpSet, ...]:
+def warp_sets(program: Program) -> tuple[WarpSet, ...]:
     """The parts of all roles, in program order."""
     ends = {end for end, channel in program.channel_ends().items() if channel.kind == HANDOVER}
     contracts = {item.name: item.variant.contract for item in program.instances}
@@ -87,9 +87,9 @@ def shares_buffer(role: Role, warps: int) -> bool:
 class TooManyOperations(Exception):
     """A role has too many operations per work item to be checked."""
 
-    def __init__(self, part: WarpSet, origin: Origin):
-        super().__init__(part.name)
-        self.part, self.origin = part, origin
+    def __init__(self, warp_set: WarpSet, origin: Origin):
+        super().__init__(warp_set.name)
+        self.warp_set, self.origin = warp_set, origin
 
 
 class ProtocolIndex:
@@ -100,7 +100,7 @@ class ProtocolIndex:
         self.contracts: dict[str, Contract] = {
             item.name: item.variant.contract for item in program.instances
         }
-        self.parts = parts_of(program)
+        self.warp_sets = warp_sets(program)
         self.channels = program.channel_ends()
         # CTAs that are told apart: those of a cluster, where they reach into each other
         shared = any(channel.multicast for channel in program.channels)

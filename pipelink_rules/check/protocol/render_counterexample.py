@@ -32,20 +32,20 @@ class _Row(NamedTuple):
     last: int = 0  # item; rows of several items are told once
 
 
-def lines(schedule: Counterexample) -> tuple[str, ...]:
+def lines(counterexample: Counterexample) -> tuple[str, ...]:
     """At most MOST_LINES lines; each is one process at one item."""
-    return _Teller(schedule).lines()
+    return _Renderer(counterexample).lines()
 
 
-class _Teller:
-    def __init__(self, schedule: Counterexample):
-        self.schedule = schedule
-        self.execution = Interpreter(schedule.run)
-        self.names = [self._name(index) for index in range(len(schedule.run.processes))]
+class _Renderer:
+    def __init__(self, counterexample: Counterexample):
+        self.counterexample = counterexample
+        self.interpreter = Interpreter(counterexample.run)
+        self.names = [self._name(index) for index in range(len(counterexample.run.processes))]
 
     def _name(self, index: int) -> str:
         """What tells a process from others with the same roles."""
-        processes = self.schedule.run.processes
+        processes = self.counterexample.run.processes
         name, same = processes[index].name, [p.name for p in processes]
         name, _, cta = name.partition("@")
         group = name.partition(" warpgroup ")[2]
@@ -57,27 +57,27 @@ class _Teller:
 
     def lines(self) -> tuple[str, ...]:
         steps = self._gathered()
-        fault = self.schedule.fault
+        fault = self.counterexample.fault
         rows = self._rows(steps[:-1] if fault else steps)
-        told = [self._told(row) for row in rows]
+        reported = [self._line(row) for row in rows]
         if fault:
-            told.append(self._fault(steps, fault))
-        told += [self._waits(place) for place in self.schedule.stuck]
-        if len(told) > MOST_LINES:
-            rest = told[len(told) - MOST_LINES + 1 :]
-            told = [f"... {len(told) - len(rest)} lines like these before", *rest]
-        numbers = [line if line.startswith("...") else "" for line in told]
-        width = len(str(len(told)))
+            reported.append(self._fault(steps, fault))
+        reported += [self._waits(place) for place in self.counterexample.stuck]
+        if len(reported) > MOST_LINES:
+            rest = reported[len(reported) - MOST_LINES + 1 :]
+            reported = [f"... {len(reported) - len(rest)} lines like these before", *rest]
+        numbers = [line if line.startswith("...") else "" for line in reported]
+        width = len(str(len(reported)))
         return tuple(
             number or f"{place:{width}} {line}"
-            for place, (number, line) in enumerate(zip(numbers, told, strict=True), 1)
+            for place, (number, line) in enumerate(zip(numbers, reported, strict=True), 1)
         )
 
     def _gathered(self) -> tuple[CounterexampleStep, ...]:
         """The same steps with as few changes between processes as they allow."""
-        steps = self.schedule.steps
-        body = list(steps[:-1] if self.schedule.fault else steps)
-        state, found = self.execution.start(), []
+        steps = self.counterexample.steps
+        body = list(steps[:-1] if self.counterexample.fault else steps)
+        state, found = self.interpreter.start(), []
         current = body[0].process if body else 0
         while body:
             order = sorted(body, key=lambda step: (not step.lands, step.process != current))
@@ -90,27 +90,27 @@ class _Teller:
             body.remove(step)
             found.append(step)
             state, current = after, current if step.lands else step.process
-        if self.schedule.fault is None:
+        if self.counterexample.fault is None:
             return tuple(found)
         last = steps[-1]
         if state.positions[last.process] != last.position:
             return steps
-        fault = self.execution.act(state, last.process)[1]
-        return (*found, last) if fault == self.schedule.fault else steps
+        fault = self.interpreter.act(state, last.process)[1]
+        return (*found, last) if fault == self.counterexample.fault else steps
 
     def _do(self, state: State, step: CounterexampleStep) -> State | None:
         place = (step.process, step.position)
         if step.lands:
-            return self.execution.land(state, place) if place in state.flying else None
+            return self.interpreter.land(state, place) if place in state.flying else None
         if state.positions[step.process] != step.position:
             return None
-        after, fault = self.execution.act(state, step.process)
+        after, fault = self.interpreter.act(state, step.process)
         return None if fault else after
 
     def _rows(self, steps: tuple[CounterexampleStep, ...]) -> list[_Row]:
         rows: list[_Row] = []
         for step in steps:
-            action = self.execution.programs[step.process][step.position]
+            action = self.interpreter.programs[step.process][step.position]
             if step.lands or action.kind in (TOUCH, MEET) or self._idle(step, action):
                 continue
             who, where = self._who(step.process, action), self._where(action)
@@ -125,9 +125,9 @@ class _Teller:
 
     def _idle(self, step: CounterexampleStep, action: Action) -> bool:
         """Whether it awaits groups of which none is pending."""
-        groups = self.execution.pending[step.process][step.position]
+        groups = self.interpreter.pending[step.process][step.position]
         return action.kind == AWAIT and not any(
-            self.execution.programs[index][position].kind == action.target
+            self.interpreter.programs[index][position].kind == action.target
             for index, position in groups
         )
 
@@ -137,15 +137,15 @@ class _Teller:
     def _where(self, action: Action) -> tuple[int, int] | None:
         """The item that an action is about, and its stage."""
         if action.kind in (WAIT, ARRIVE):
-            stages = self.schedule.run.barriers[action.target].stages
+            stages = self.counterexample.run.barriers[action.target].stages
             # A producer waits until the item is gone that was in the stage before.
             ahead = stages if action.kind == WAIT and action.target.endswith(".empty") else 0
             return action.item + ahead, action.item % stages
         if action.kind in (AWAIT, FENCE, SIGNAL, MEET, TOUCH):
             return None
-        return action.item, action.item % self.schedule.run.memories[action.target].stages
+        return action.item, action.item % self.counterexample.run.memories[action.target].stages
 
-    def _told(self, row: _Row) -> str:
+    def _line(self, row: _Row) -> str:
         text = f"{row.who}: {', '.join(dict.fromkeys(row.texts))}"
         if row.where is None:
             return text
@@ -155,27 +155,27 @@ class _Teller:
         )
 
     def _waits(self, place: tuple[int, int]) -> str:
-        action = self.execution.programs[place[0]][place[1]]
+        action = self.interpreter.programs[place[0]][place[1]]
         where = self._where(action)
         said = f" for {_at(*where)}" if where else ""
         return f"{self._who(place[0], action)}: {action.origin.text} waits{said} for ever"
 
     def _fault(self, steps: tuple[CounterexampleStep, ...], fault: Fault) -> str:
-        state = self.execution.start()
+        state = self.interpreter.start()
         for step in steps[:-1]:
             place = (step.process, step.position)
             if step.lands:
-                state = self.execution.land(state, place)
+                state = self.interpreter.land(state, place)
             else:
-                state = self.execution.act(state, step.process)[0] or state
-        action = self.execution.programs[fault.place[0]][fault.place[1]]
+                state = self.interpreter.act(state, step.process)[0] or state
+        action = self.interpreter.programs[fault.place[0]][fault.place[1]]
         where = self._where(action)
         head = f"{self._who(fault.place[0], action)}: {action.origin.text}"
         head += f": {_at(*where)}" if where else ""
-        return f"{head}; {self._says(state, action, fault)}"
+        return f"{head}; {self._explanation(state, action, fault)}"
 
-    def _says(self, state: State, action: Action, fault: Fault) -> str:
-        programs = self.execution.programs
+    def _explanation(self, state: State, action: Action, fault: Fault) -> str:
+        programs = self.interpreter.programs
         others = [programs[index][position] for index, position in fault.others]
         other = others[0] if others else action
         of = f"`{other.origin.text}` of `{other.origin.owner}`"
@@ -185,24 +185,24 @@ class _Teller:
                 return f"no fence: it may overtake {of}{item}"
             return f"no fence: it need not see {of}{item}"
         if fault.kind == PHASE:
-            at = self.execution.mbarriers[
-                action.target, action.item % self.schedule.run.barriers[action.target].stages
+            at = self.interpreter.mbarriers[
+                action.target, action.item % self.counterexample.run.barriers[action.target].stages
             ]
-            stages = self.schedule.run.barriers[action.target].stages
+            stages = self.counterexample.run.barriers[action.target].stages
             counted = state.phases[at][0] * stages + action.item % stages
             if action.kind == ARRIVE:
                 return f"it counts for item {counted}, which is not complete"
             return f"the barrier is at item {counted}, and its parity looks the same"
         if fault.kind != ORDER:
-            threads = self.schedule.run.named[action.target].threads
-            here = state.rounds[self.execution.named[action.target]] // threads
+            threads = self.counterexample.run.named[action.target].threads
+            here = state.rounds[self.interpreter.named[action.target]] // threads
             return f"it is for round {action.item}, and counts for round {here}"
         flying = [programs[i][p] for i, p in fault.others if (i, p) in state.flying]
         if flying:
             return f"`{flying[0].origin.text}` still writes item {flying[0].item} there"
         if action.kind in (COPY, WRITE) and other.kind not in (COPY, WRITE):
             return f"{of} still reads item {other.item} there"
-        holds = state.contents[self.execution.slots[self.execution.slot(fault.place)]][0]
+        holds = state.contents[self.interpreter.slots[self.interpreter.slot(fault.place)]][0]
         if action.kind in (COPY, WRITE):
             return f"it wipes out item {holds}"
         verb = "finds" if action.kind == READ else "reads"

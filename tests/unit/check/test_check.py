@@ -22,7 +22,7 @@ from pipelink_rules.check.protocol.checks import to_diagnostics
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Action, Origin
 from pipelink_rules.check.protocol.problem import PhaseAliasing
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, parts_of
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, warp_sets
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.model.target import TARGETS
 
@@ -104,7 +104,7 @@ def test_handover_makes_a_process_of_every_warpgroup() -> None:
     ]
     made = program("gemm", SConscript=[transfer])
     assert check(made, TARGET) == ()
-    assert [part.name for part in parts_of(made)] == [
+    assert [part.name for part in warp_sets(made)] == [
         "load",
         "mma warpgroup 0",
         "mma warpgroup 1",
@@ -117,7 +117,7 @@ def test_handover_makes_a_process_of_every_warpgroup() -> None:
 
 
 def test_two_processes_stand_for_warps_that_share_a_buffer() -> None:
-    assert [part.warps for part in parts_of(program("join")) if part.name == "join.add"] == [2, 2]
+    assert [part.warps for part in warp_sets(program("join")) if part.name == "join.add"] == [2, 2]
 
 
 def test_stage_choices_begin_with_the_smallest_and_reach_all_ends() -> None:

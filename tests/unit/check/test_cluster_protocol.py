@@ -38,9 +38,9 @@ def program(shape: tuple[int, int, int]) -> Program:
     return resolve(spec, bind_instances(spec, contracts(), {}), "sm_90a")
 
 
-def composition(shape: tuple[int, int, int], own_last: bool = False) -> Composition:
+def composition(shape: tuple[int, int, int], self_last: bool = False) -> Composition:
     protocol = ProtocolIndex(program(shape))
-    found, problems = compose(protocol, {"load.ab": 2}, [{"k_blocks": 3}], own_last=own_last)
+    found, problems = compose(protocol, {"load.ab": 2}, [{"k_blocks": 3}], self_last=self_last)
     assert not problems
     return found
 
@@ -58,16 +58,16 @@ def changed(given: Composition, change: Callable[[str, Action], Action | None]) 
     return replace(given, processes=processes)
 
 
-@pytest.mark.parametrize("own_last", [False, True])
+@pytest.mark.parametrize("self_last", [False, True])
 @pytest.mark.parametrize("shape", [(2, 1, 1), (1, 2, 1), (2, 2, 1), (4, 2, 1)])
-def test_all_ctas_do_the_same(shape: tuple[int, int, int], own_last: bool) -> None:
+def test_all_ctas_do_the_same(shape: tuple[int, int, int], self_last: bool) -> None:
     """What the first one does, with other names, is what a run of every other one gives."""
     protocol, work = ProtocolIndex(program(shape)), [{"k_blocks": 2}, {"k_blocks": 1}]
-    found, _ = compose(protocol, {"load.ab": 3}, work, own_last=own_last)
+    found, _ = compose(protocol, {"load.ab": 3}, work, self_last=self_last)
     run = [
-        ProcessBuilder(protocol, part, {"load.ab": 3}, cta, own_last).process(work)
+        ProcessBuilder(protocol, warp_set, {"load.ab": 3}, cta, self_last).process(work)
         for cta in range(protocol.ctas)
-        for part in protocol.parts
+        for warp_set in protocol.warp_sets
     ]
     assert found.processes == tuple(run)
     used = {action.target for process in run for action in process.period if "." in action.target}
@@ -149,10 +149,10 @@ def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() 
 
 
 @pytest.mark.parametrize(
-    ("own_last", "kinds"), [(False, {WrongBytes}), (True, {WrongBytes, PhaseAliasing})]
+    ("self_last", "kinds"), [(False, {WrongBytes}), (True, {WrongBytes, PhaseAliasing})]
 )
 def test_a_copy_to_nobody_else_starves_the_other_cta(
-    own_last: bool, kinds: set[type[Problem]]
+    self_last: bool, kinds: set[type[Problem]]
 ) -> None:
     """And nothing keeps the releases of both a phase apart, unless the own one came first."""
 
@@ -160,7 +160,7 @@ def test_a_copy_to_nobody_else_starves_the_other_cta(
         other = action.kind == COPY and ("@" in action.target) != ("@" in process)
         return None if other else action
 
-    found = analyze_case(changed(composition((2, 1, 1), own_last=own_last), alone))
+    found = analyze_case(changed(composition((2, 1, 1), self_last=self_last), alone))
     assert {type(item) for item in found} == kinds
 
 

@@ -64,10 +64,10 @@ def found_with(name: str, **stages: int) -> Interval:
 
 def test_two_stages_are_loader_bound_and_four_are_not() -> None:
     two, four = found_with("gemm", ab=2), found_with("gemm", ab=4)
-    assert two.bound == "the latency of copies into load.ab" and two.rings == ("load.ab",)
-    assert four.bound == "the tensor cores (mma.mma)" and four.rings == ()
+    assert two.bottleneck == "the latency of copies into load.ab" and two.rings == ("load.ab",)
+    assert four.bottleneck == "the tensor cores (mma.mma)" and four.rings == ()
     assert four.cycles == 128 * 256 * 64 / 2048 < two.cycles
-    assert four.step == "loop trip"
+    assert four.period == "loop trip"
 
 
 @pytest.mark.parametrize("name", ["gemm_bias_gelu_128", "gemm_relu_one_warpgroup"])
@@ -78,12 +78,12 @@ def test_more_stages_never_take_longer(name: str) -> None:
 
 def test_a_small_tile_is_bound_by_its_copies() -> None:
     found = found_with("gemm_relu_one_warpgroup", ab=8)
-    assert found.bound == "the bandwidth of copies (load.load)"
+    assert found.bottleneck == "the bandwidth of copies (load.load)"
 
 
 def test_without_a_loop_it_is_per_work_item() -> None:
     found = interval(ProtocolIndex(program_of("rms_norm")), dict(placement_of("rms_norm").stages))
-    assert found is not None and found.step == "work item"
+    assert found is not None and found.period == "work item"
 
 
 def tensor_with(ab: int, accumulators: int) -> Interval:
@@ -94,8 +94,8 @@ def tensor_with(ab: int, accumulators: int) -> Interval:
 
 def test_a_tensor_memory_pipeline_is_bound_by_its_copies_and_then_by_their_bandwidth() -> None:
     two, six = tensor_with(2, 2), tensor_with(6, 2)
-    assert two.bound == "the latency of copies into load.ab" and two.rings == ("load.ab",)
-    assert six.bound == "the bandwidth of copies (load.load)"
+    assert two.bottleneck == "the latency of copies into load.ab" and two.rings == ("load.ab",)
+    assert six.bottleneck == "the bandwidth of copies (load.load)"
     assert six.cycles == 2 * 128 * 64 * 2 / 64 < two.cycles
 
 
@@ -110,5 +110,5 @@ def test_tcgen05_mma_keeps_the_tensor_cores_busy(monkeypatch: pytest.MonkeyPatch
     fast = replace(LATENCIES["sm_100a"], bytes=4096)
     monkeypatch.setitem(LATENCIES, "sm_100a", fast)
     found = tensor_with(6, 2)
-    assert found.bound == "the tensor cores (mma.mma)"
+    assert found.bottleneck == "the tensor cores (mma.mma)"
     assert found.cycles == 128 * 128 * 64 / fast.products
