@@ -219,7 +219,8 @@ def cubin(
         at = 64 + len(body)
         body += data
         where = header_names.index(b"\0" + name.encode() + b"\0") + 1 if name else 0
-        rows += struct.pack("<IIQQQQIIQQ", where, kind, 0, 0, at, size, link, info, 1, 0)
+        entry = 24 if kind == 2 else 0  # bytes of a symbol
+        rows += struct.pack("<IIQQQQIIQQ", where, kind, 0, 0, at, size, link, info, 1, entry)
     ident = b"\x7fELF\x02\x01\x01" + bytes(9)
     header = struct.pack(
         "<16sHHIQQQIHHHHHH",

@@ -6,28 +6,39 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pipelink_rules.audit.audit_scheduler import scheduler_difference
-from pipelink_rules.audit.compare import Difference, StageRotation, accesses, first_event, missing
-from pipelink_rules.audit.copy_coordinates import coordinates_vary
-from pipelink_rules.audit.execution_log import ExecutionLog
-from pipelink_rules.audit.expected_trace import Expansion, ExpectedTile
-from pipelink_rules.audit.input_cases import InputCase, crosses_ctas, scenario_of
+from pipelink_rules.audit.compare import (
+    Difference,
+    ScratchSlices,
+    StageRotation,
+    access_differences,
+    first_difference,
+    missing_accesses,
+)
+from pipelink_rules.audit.execution_log import Copied
+from pipelink_rules.audit.expected_trace import ExpectedTile, expected_tiles
+from pipelink_rules.audit.input_cases import (
+    RoleRun,
+    crosses_ctas,
+    input_case,
+    loop_fields,
+    other_values,
+)
 from pipelink_rules.audit.interpreter import Interpreter
-from pipelink_rules.audit.lanes import LaneFound, compare_lanes
 from pipelink_rules.audit.machine_state import (
-    PORTS,
-    RELOCATIONS,
-    WORK,
     InconclusiveError,
     RestrictionError,
 )
-from pipelink_rules.audit.pieces import ScratchSlices
+from pipelink_rules.audit.raw_lanes import LocatedDifference, compare_lanes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.expression.expression import evaluate
-from pipelink_rules.model.contract import Port, Role
+from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
-_SHOWN = 3  # events before the difference that a finding quotes
+_SHOWN_EVENTS = 3  # events before the difference that a finding quotes
+
+
+_BASE_TILES = 2  # work items that a field is changed in: the last ones, which do the most
 
 
 def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> list[Diagnostic]:
@@ -39,27 +50,27 @@ def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> li
     for role in variant.contract.roles:
         if module.function(variant.symbol(role.name)) is None:
             continue
-        found = _audit(module, variant, role)
+        found = _audit_role(module, variant, role)
         if found is not None:
             softer = found.code == "PL0932" and not strict
             findings.append(replace(found, severity="warning") if softer else found)
     return findings
 
 
-def _audit(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+def _audit_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     try:
         if role.schedule:
-            promise = scheduler_difference(module, variant, role)
-            return None if promise is None else _finding(variant, role, promise)
+            broken = scheduler_difference(module, variant, role)
+            return None if broken is None else _diagnostic(variant, role, broken)
         return _compare(module, variant, role)
     except RestrictionError as why:
         found = Difference(
             why.code, why.message, None, why.target or role.name, why.expected, why.found
         )
-        broken = _finding(variant, role, found)
-        return replace(broken, helps=why.helps) if why.helps else broken
+        diagnostic = _diagnostic(variant, role, found)
+        return replace(diagnostic, helps=why.helps) if why.helps else diagnostic
     except InconclusiveError as why:
-        return _finding(
+        return _diagnostic(
             variant,
             role,
             Difference(
@@ -74,111 +85,85 @@ def _audit(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
 
 
 def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
-    if any(port.raw for port in variant.contract.ports if port.role == role.name):
-        return _compare_raw(module, variant, role)
-    scenario = scenario_of(variant.contract, role)
-    warps = evaluate(role.warps, {})
-    expansion = Expansion(scenario)
-    promises = [expansion.work_item(item) for item in scenario.items]
+    run = RoleRun(module, variant, role, input_case(variant.contract, role))
+    expected = expected_tiles(run.case)
     done: set[tuple[str, str]] = set()
-    ports = [port for port in variant.contract.ports if port.role == role.name]
-    few = len(scenario.items) if any(map(crosses_ctas, ports)) else min(len(scenario.items), 3)
-    first = Interpreter(module, scenario.names, scenario.state())
+    raw = any(port.raw for port in variant.contract.ports if port.role == role.name)
+    differences = compare_lanes if raw else _warp_differences
+    for found in differences(run, expected, done):
+        return _diagnostic(variant, role, found.difference, found)
+    return _missing_access(variant, role, done, expected) or _arrivals(run)
+
+
+def _warp_differences(
+    run: RoleRun, expected: list[ExpectedTile], done: set[tuple[str, str]]
+) -> Iterator[LocatedDifference]:
+    """Of the first lane of every warp, and of the last lane of the first and the last warp.
+
+    done: gets the accesses that were made.
+    """
+    warps = evaluate(run.role.warps, {})
+    ports = [port for port in run.variant.contract.ports if port.role == run.role.name]
+    few = len(expected) if any(map(crosses_ctas, ports)) else min(len(expected), 3)
+    first = run.lane()
     for warp in range(warps):
-        items = len(scenario.items) if warp == 0 else few if warp == warps - 1 else 3
-        machine = first if warp == 0 else _machine(first, scenario, 32 * warp)
-        for found in _run(machine, variant, role, scenario, promises[:items], warp):
-            return _finding(variant, role, found.difference, found)
-        done |= machine.performed
+        tiles = len(expected) if warp == 0 else few if warp == warps - 1 else 3
+        machine = first if warp == 0 else run.lane(32 * warp, first)
+        yield from _tile_differences(run, machine, expected[:tiles], warp, done)
         if warp in (0, warps - 1):
-            other = _machine(machine, scenario, 32 * warp + 31, alike=True)
-            for found in _run(other, variant, role, scenario, promises[:few], warp):
-                return _finding(variant, role, _part_of_a_warp(found.difference), found)
-            done |= other.performed
-    moved = coordinates_vary(module, variant, role, scenario, first)
+            last = run.lane(32 * warp + 31, first, shuffles=machine.shuffles)
+            for found in _tile_differences(run, last, expected[:few], warp, done):
+                yield replace(found, difference=_part_of_a_warp(found.difference))
+    moved = coordinates_vary(run, first)
     if moved is not None:
-        return _finding(variant, role, moved)
-    return _never(variant, role, done, promises) or _arrivals(variant, role, warps, scenario)
+        yield LocatedDifference(moved)
 
 
-def _compare_raw(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
-    done: set[tuple[str, str]] = set()
-    for found in compare_lanes(module, variant, role, done):
-        return _finding(variant, role, found.difference, found)
-    scenario = scenario_of(variant.contract, role)
-    expansion = Expansion(scenario)
-    promises = [expansion.work_item(item) for item in scenario.items]
-    warps = evaluate(role.warps, {})
-    return _never(variant, role, done, promises) or _arrivals(variant, role, warps, scenario)
-
-
-def _never(
-    variant: Variant, role: Role, done: set[tuple[str, str]], promises: list[ExpectedTile]
+def _missing_access(
+    variant: Variant, role: Role, done: set[tuple[str, str]], expected_tiles: list[ExpectedTile]
 ) -> Diagnostic | None:
-    for op in missing(done, promises, variant.contract):
+    for op in missing_accesses(done, expected_tiles, variant.contract):
         what = f"does not `{op.verb} {op.target}`"
         difference = Difference(
             "PL0931", what, op, op.target, f"{op.verb} {op.target}", "no such access by any warp"
         )
-        return _finding(variant, role, difference)
+        return _diagnostic(variant, role, difference)
     return None
 
 
-def _machine(
-    first: Interpreter, scenario: InputCase, thread: int, *, alike: bool = False
-) -> Interpreter:
-    """Another thread; one of the same warp knows what its lane 0 gave."""
-    shuffles = first.shuffles if alike else []
-    return Interpreter(
-        first.module,
-        scenario.names,
-        scenario.state(),
-        thread % 32,
-        shuffles,
-        first.codes,
-        thread,
-    )
-
-
-def _run(
+def _tile_differences(
+    run: RoleRun,
     machine: Interpreter,
-    variant: Variant,
-    role: Role,
-    scenario: InputCase,
-    promises: list[ExpectedTile],
+    expected: list[ExpectedTile],
     warp: int,
-) -> Iterator[LaneFound]:
-    turns, pieces = StageRotation(variant.contract), ScratchSlices(variant.contract, role)
-    for item, promise in zip(scenario.items, promises, strict=False):
-        scenario.give(machine.state, item)
-        machine.state.trace, machine.state.touched = ExecutionLog(), set()
-        arguments = [RELOCATIONS, PORTS, WORK, machine.thread]
-        machine.run(variant.symbol(role.name), arguments)
-        machine.finish()
-        trace = machine.state.trace
-        difference = first_event(promise, trace)
+    done: set[tuple[str, str]],
+) -> Iterator[LocatedDifference]:
+    """The first difference of a lane, tile by tile."""
+    contract = run.variant.contract
+    stages, slices = StageRotation(contract), ScratchSlices(contract, run.role)
+    for fields, wanted in zip(run.case.tiles, expected, strict=False):
+        log = run.tile(machine, fields)
+        difference = first_difference(wanted, log) or next(
+            access_differences(wanted, log, contract), None
+        )
+        if difference is None:
+            environment = {**run.case.symbols, **fields}
+            difference = stages.check(log) or slices.check(environment, machine.state.touched)
         if difference is not None:
-            yield LaneFound(difference, item, warp, trace)
+            yield LocatedDifference(difference, fields, warp, log)
             return
-        for difference in accesses(promise, trace, variant.contract):
-            yield LaneFound(difference, item, warp, trace)
-            return
-        environment = {**scenario.symbols, **item}
-        difference = turns.check(trace) or pieces.check(environment, machine.state.touched)
-        if difference is not None:
-            yield LaneFound(difference, item, warp, trace)
-            return
-        for found in trace.accesses:
-            machine.performed |= {(access.kind, access.target) for access in found}
+        for found in log.accesses:
+            done |= {(access.kind, access.target) for access in found}
 
 
 def _part_of_a_warp(difference: Difference) -> Difference:
     return replace(difference, message=f"does not act as whole warps: lane 31 {difference.message}")
 
 
-def _arrivals(variant: Variant, role: Role, warps: int, scenario: InputCase) -> Diagnostic | None:
+def _arrivals(run: RoleRun) -> Diagnostic | None:
     """Every warp of the role arrives once per item: the runtime elects one lane of each."""
-    counting = {ring.name for ring in scenario.names.rings.values()}
+    variant, role, warps = run.variant, run.role, evaluate(run.role.warps, {})
+    counting = {ring.name for ring in run.case.names.rings.values()}
     counting |= {
         port.name
         for port in variant.contract.ports
@@ -186,24 +171,24 @@ def _arrivals(variant: Variant, role: Role, warps: int, scenario: InputCase) -> 
     }
     for name in sorted(counting):
         port = variant.contract.port(name)
-        promised = evaluate(port.arrivals, {})
-        if promised != warps and not port.raw:
+        declared = evaluate(port.arrivals, {})
+        if declared != warps and not port.raw:
             difference = Difference(
                 "PL0933",
-                f"does not arrive {promised} times per "
+                f"does not arrive {declared} times per "
                 + ("signal" if port.space == "counter" else "item")
                 + f" on `{port.name}`",
                 None,
                 port.name,
-                f"arrivals: {promised}",
+                f"arrivals: {declared}",
                 f"arrivals: {warps}, one of each warp",
             )
-            return _finding(variant, role, difference)
+            return _diagnostic(variant, role, difference)
     return None
 
 
-def _finding(
-    variant: Variant, role: Role, difference: Difference, found: LaneFound | None = None
+def _diagnostic(
+    variant: Variant, role: Role, difference: Difference, found: LocatedDifference | None = None
 ) -> Diagnostic:
     contract = variant.contract
     port = {item.name: item for item in contract.ports}.get(difference.target)
@@ -214,13 +199,12 @@ def _finding(
         declared = contract.work.fields if contract.work else ()
         span = next((one.span for one in declared if one.name == difference.target), None)
     span = span or role.where("body") or contract.span
-    trace: tuple[str, ...] = ()
+    executed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    if found is not None:
-        events = found.trace.events
-        start = max(0, difference.position - _SHOWN)
-        trace = tuple(str(event) for event in events[start : difference.position + 1])
-        fields = ", ".join(f"{name}={value}" for name, value in found.item.items())
+    if found is not None and found.log is not None:
+        start = max(0, difference.position - _SHOWN_EVENTS)
+        executed = tuple(map(str, found.log.events[start : difference.position + 1]))
+        fields = ", ".join(f"{name}={value}" for name, value in found.fields.items())
         notes = (f"run as warp {found.warp} with {fields or 'a work item without fields'}",)
     return Diagnostic(
         difference.code,
@@ -229,7 +213,7 @@ def _finding(
         expected=difference.expected,
         found=difference.found,
         notes=notes,
-        trace=trace,
+        trace=executed,
         helps=_HELP.get(
             difference.code, ("make the body and the source say the same, in the same order",)
         ),
@@ -268,3 +252,75 @@ _HELP = {
     ),
     "PL0937": ("let code and contract of the schedule agree: others rely on it",),
 }
+
+
+# -- coordinates of copies
+def coordinates_vary(run: RoleRun, first: Interpreter) -> Difference | None:
+    """The first copy whose coordinates change with a field that `along` leaves out.
+
+    Where CTAs of a cluster need the same tile, each copies a slice for all of them: what `along`
+    leaves out may differ from CTA to CTA.  So a role is run twice, with one field changed that is
+    not among them, and the coordinates of its copies are compared.
+    """
+    contract, role = run.variant.contract, run.role
+    ports = [
+        port
+        for port in contract.ports
+        if port.role == role.name and port.tile is not None and port.tile.along is not None
+    ]
+    # What decides how often something is done is the same in all CTAs that share data (PL0804).
+    fields = [
+        field
+        for field in (contract.work.fields if contract.work else ())
+        if field.name not in loop_fields(role.body)
+    ]
+    if not any(field.name not in _along(port) for port in ports for field in fields):
+        return None
+    for base in run.case.tiles[-_BASE_TILES:]:
+        before = run.tile(run.lane(0, first), base).copies
+        for port in ports:
+            if any(None in copied[1:] for copied in before if copied.source == port.name):
+                return _coordinate_error(port, "coordinates that depend on data", base)
+        for field in fields:
+            for value in other_values(field, base[field.name]):
+                after = run.tile(run.lane(0, first), {**base, field.name: value}).copies
+                for port in ports:
+                    if field.name in _along(port):
+                        continue
+                    moved = next(_moved(before, after, port.name), None)
+                    if moved is not None:
+                        one, two = moved
+                        said = f"{one} with {field.name}={base[field.name]}"
+                        return _coordinate_error(
+                            port, f"{said}, {two} with {field.name}={value}", base
+                        )
+    return None
+
+
+def _along(port: Port) -> tuple[str, ...]:
+    return (port.tile.along if port.tile else None) or ()
+
+
+def _moved(
+    before: list[Copied], after: list[Copied], source: str
+) -> Iterator[tuple[tuple[object, object], tuple[object, object]]]:
+    """Coordinates of one copy of a tensor that differ; there may be more copies of one run."""
+    mine = [[c for c in copies if c.source == source] for copies in (before, after)]
+    for one, two in zip(*mine, strict=False):
+        if one != two:
+            yield (one.x, one.y), (two.x, two.y)
+
+
+def _coordinate_error(port: Port, found: str, tile: dict[str, int]) -> Difference:
+    along = ", ".join(_along(port)) or "no field"
+    place = port.tile.span if port.tile else port.span
+    op = Operation("copy", port.name, source=port.name, span=place)
+    numbers = ", ".join(f"{name}={value}" for name, value in tile.items())
+    return Difference(
+        "PL0807",
+        f"copies `{port.name}` from elsewhere when another field changes",
+        op,
+        port.name,
+        f"coordinates that change along {along} only",
+        f"{found} (in a work item of {numbers})",
+    )

@@ -13,8 +13,7 @@ from itertools import product
 from pipelink_rules.audit.compare import Difference
 from pipelink_rules.audit.execution_log import ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
-from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, State
-from pipelink_rules.audit.runtime_calls import Names
+from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, Names, State
 from pipelink_rules.contract.parse_params import AXES
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract, Role, WorkField
@@ -22,13 +21,13 @@ from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
 SIZES = (1, 200, 2, 640, 129, 1000, 64, 257)  # of the tensors, each rounded to what it has to be
-CASES = 8
-MOST_ITEMS = 400  # of one case: larger ones are not run
+MOST_CASES = 8
+MOST_TILES = 400  # of one case: larger ones are not run
 _RESULT = 5 << REGION  # where the entry writes the work item
 _SIGN = 1 << 31
 
-Item = dict[str, int]
-Place = tuple[int, ...]  # of a CTA in its cluster; () where a schedule serves none
+TileFields = dict[str, int]
+CtaPosition = tuple[int, ...]  # of a CTA in its cluster; () where a schedule serves none
 
 
 def scheduler_difference(module: Module, variant: Variant, role: Role) -> Difference | None:
@@ -37,19 +36,19 @@ def scheduler_difference(module: Module, variant: Variant, role: Role) -> Differ
     names = Names(contract, {}, {}, {})
     machine = Interpreter(module, names, State({}, (), {}))
     for sizes in _cases(contract):
-        run = _Run(contract, sizes)
+        run = _SchedulerCase(contract, sizes)
         for number in range(_count(contract, sizes)):
-            items: dict[Place, Item] = {}
-            for place in _places(contract):
+            items: dict[CtaPosition, TileFields] = {}
+            for place in _cta_positions(contract):
                 given = [*place, *sizes.values()]
                 memory = {(PORTS >> 2) + word: value for word, value in enumerate(given)}
                 machine = Interpreter(module, names, State(memory, (), {}), codes=machine.codes)
                 machine.run(variant.symbol(role.name), [PORTS, number, _RESULT])
                 items[place] = _fields_of(contract, machine.state.memory)
-                difference = _only_computes(machine.state.trace)
+                difference = _only_computes(machine.state.log)
                 if difference is not None:
                     return difference
-                difference = run.judge(number, items[place]) or run.alike(number, items, place)
+                difference = run.check(number, items[place]) or run.alike(number, items, place)
                 if difference is not None:
                     return difference
         difference = run.counted()
@@ -58,18 +57,18 @@ def scheduler_difference(module: Module, variant: Variant, role: Role) -> Differ
     return None
 
 
-def _only_computes(trace: ExecutionLog) -> Difference | None:
+def _only_computes(log: ExecutionLog) -> Difference | None:
     """Nothing of a schedule is in any body: others must not see that it ran."""
-    for event in trace.events:
+    for event in log.events:
         what, found = f"has a `{event.verb} {event.target}`", str(event)
         return Difference("PL0934", what, None, "", "a schedule only computes its fields", found)
-    for access in sorted(trace.accesses[0], key=str):
+    for access in sorted(log.accesses[0], key=str):
         what, found = f"has a {access.kind} of {access.target}", str(access)
         return Difference("PL0930", what, None, "", "a schedule only writes its work item", found)
     return None
 
 
-def _places(contract: Contract) -> list[Place]:
+def _cta_positions(contract: Contract) -> list[CtaPosition]:
     """The CTAs of a cluster that an item is dealt to, as the generated header gives them."""
     if contract.work is None or not contract.work.cluster:
         return [()]
@@ -77,7 +76,7 @@ def _places(contract: Contract) -> list[Place]:
     return [*product(range(x), range(y))]
 
 
-def _fields_of(contract: Contract, memory: dict[int, int]) -> Item:
+def _fields_of(contract: Contract, memory: dict[int, int]) -> TileFields:
     found = {}
     for place, field in enumerate(contract.work.fields if contract.work else ()):
         value = memory.get((_RESULT >> 2) + place)
@@ -89,13 +88,13 @@ def _fields_of(contract: Contract, memory: dict[int, int]) -> Item:
 
 def _cases(contract: Contract) -> Iterator[dict[str, int]]:
     seen = []
-    for case in range(CASES):
+    for case in range(MOST_CASES):
         sizes = {}
         for place, symbol in enumerate(contract.symbols):
             wanted = max(symbol.minimum, SIZES[case * (place + 1) % len(SIZES)])
             rounded = -(-wanted // symbol.multiple_of) * symbol.multiple_of
             sizes[symbol.name] = min(rounded, symbol.maximum)
-        if sizes not in seen and _count(contract, sizes) <= MOST_ITEMS:
+        if sizes not in seen and _count(contract, sizes) <= MOST_TILES:
             seen.append(sizes)
             yield sizes
 
@@ -105,7 +104,7 @@ def _count(contract: Contract, sizes: dict[str, int]) -> int:
     return evaluate(work.items, sizes) if work and work.items else 0
 
 
-class _Run:
+class _SchedulerCase:
     """The items of one case, in order."""
 
     def __init__(self, contract: Contract, sizes: dict[str, int]):
@@ -120,7 +119,7 @@ class _Run:
             for field in self.fields
         }
 
-    def judge(self, number: int, item: Item) -> Difference | None:
+    def check(self, number: int, item: TileFields) -> Difference | None:
         """What an item breaks: values, ranges, its number in its group."""
         for field in self.fields:
             given = item[field.name]
@@ -142,7 +141,9 @@ class _Run:
                 return self._broken(field, wanted, f"{given} in item {number}")
         return None
 
-    def alike(self, number: int, items: dict[Place, Item], place: Place) -> Difference | None:
+    def alike(
+        self, number: int, items: dict[CtaPosition, TileFields], place: CtaPosition
+    ) -> Difference | None:
         """Whether a CTA is given what others along an axis are, in fields without that axis."""
         for field in self.fields:
             for at, axis in enumerate(AXES[: len(place)]):

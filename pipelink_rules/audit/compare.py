@@ -1,4 +1,4 @@
-"""Where does the code first differ from its contract?  Two traces of one work item."""
+"""Where does the code first differ from its contract?  Two logs of one work item."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
 from pipelink_rules.audit.expected_trace import ExpectedTile
-from pipelink_rules.model.contract import Contract, Operation
+from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.model.contract import Contract, Operation, Role
+from pipelink_rules.model.operation import operations
 
 
 @dataclass(frozen=True)
@@ -20,17 +22,17 @@ class Difference:
     target: str  # a port, buffer or barrier
     expected: str
     found: str
-    position: int = 0  # of the event in the trace
+    position: int = 0  # of the event in the log
 
 
-def first_event(promise: ExpectedTile, trace: ExecutionLog) -> Difference | None:
+def first_difference(expected: ExpectedTile, log: ExecutionLog) -> Difference | None:
     """The first event that is not as promised."""
-    for position in range(max(len(promise.events), len(trace.events))):
-        wanted = promise.events[position] if position < len(promise.events) else None
-        found = trace.events[position] if position < len(trace.events) else None
-        op = promise.ops[position] if wanted else None
+    for position in range(max(len(expected.events), len(log.events))):
+        wanted = expected.events[position] if position < len(expected.events) else None
+        found = log.events[position] if position < len(log.events) else None
+        op = expected.ops[position] if wanted else None
         if wanted is None or found is None or not agrees(wanted, found):
-            return difference(wanted, found, op, position)
+            return event_difference(wanted, found, op, position)
     return None
 
 
@@ -39,7 +41,7 @@ def agrees(wanted: Event, found: Event) -> bool:
     return wanted == found or (wanted.verb == "await" and wanted == replace(found, member=""))
 
 
-def difference(
+def event_difference(
     wanted: Event | None, found: Event | None, op: Operation | None, position: int
 ) -> Difference:
     """Two events that are not equal, in the words of a finding."""
@@ -80,20 +82,20 @@ def _name(event: Event | None) -> str:
     return f"{event.verb} {event.target}".strip()
 
 
-def accesses(
-    promise: ExpectedTile, trace: ExecutionLog, contract: Contract
+def access_differences(
+    expected: ExpectedTile, log: ExecutionLog, contract: Contract
 ) -> Iterator[Difference]:
     """Accesses that no clause allows; the events are equal."""
     homes = {port.name: port.in_place for port in contract.ports if port.in_place}
     spaces = {port.name: port.space for port in contract.ports}
     scratch = {port.name for port in contract.ports if port.scratch}
-    for position, found in enumerate(trace.accesses):
+    for position, found in enumerate(log.accesses):
         for access in sorted(found, key=str):
             if spaces.get(access.target) == "registers" and access.kind == "read":
                 continue  # registers are the role's own
             wanted = [
                 clause
-                for clause in promise.clauses
+                for clause in expected.clauses
                 if clause.op.verb == access.kind
                 and homes.get(clause.op.target, clause.op.target) == access.target
             ]
@@ -103,14 +105,14 @@ def accesses(
                 loose or (c.stage == access.stage and c.first <= position <= c.last) for c in wanted
             ):
                 continue
-            yield access_difference(access, position, promise, [clause.op for clause in wanted])
+            yield access_difference(access, position, expected, [clause.op for clause in wanted])
 
 
 def access_difference(
-    access: Access, position: int, promise: ExpectedTile, ops: list[Operation]
+    access: Access, position: int, expected: ExpectedTile, ops: list[Operation]
 ) -> Difference:
     """An access that no clause allows, in the words of a finding."""
-    before = f"after `{promise.events[position - 1]}`" if position else "first of all"
+    before = f"after `{expected.events[position - 1]}`" if position else "first of all"
     allowed = f"`{access.kind} {access.target}` where the body has it" if ops else "no such access"
     return Difference(
         "PL0930",
@@ -127,14 +129,14 @@ def _place(access: Access) -> str:
     return access.target if " " in access.target else f"`{access.target}`"
 
 
-def missing(
-    done: set[tuple[str, str]], promises: list[ExpectedTile], contract: Contract
+def missing_accesses(
+    done: set[tuple[str, str]], expected_tiles: list[ExpectedTile], contract: Contract
 ) -> list[Operation]:
     """Reads and writes of the body that no warp did in any work item."""
     homes = {port.name: port.in_place for port in contract.ports if port.in_place}
     found: dict[tuple[str, str], Operation] = {}
-    for promise in promises:
-        for clause in promise.clauses:
+    for expected in expected_tiles:
+        for clause in expected.clauses:
             op = clause.op
             if (op.verb, homes.get(op.target, op.target)) not in done:
                 found.setdefault((op.verb, op.target), op)
@@ -148,15 +150,15 @@ class StageRotation:
     contract: Contract
     last: dict[str, list[frozenset[int]]] = field(default_factory=dict)
 
-    def check(self, trace: ExecutionLog) -> Difference | None:
+    def check(self, log: ExecutionLog) -> Difference | None:
         """A stage that is written again too early; `await store 0` makes every stage free."""
         stages = {item.name: item.stages for item in self.contract.buffers if item.stages > 1}
         groups: dict[tuple[int, str], set[int]] = {}
-        for position, buffer, address in trace.writes:
+        for position, buffer, address in log.writes:
             groups.setdefault((position, buffer), set()).add(address)
         drained = [
             number + 1
-            for number, event in enumerate(trace.events)
+            for number, event in enumerate(log.events)
             if (event.verb, event.target, event.count) == ("await", "store", 0)
         ]
         for (position, buffer), places in sorted(groups.items(), key=lambda pair: pair[0]):
@@ -180,4 +182,39 @@ class StageRotation:
             recent.append(frozenset(places))
         if drained:
             self.last.clear()
+        return None
+
+
+@dataclass
+class ScratchSlices:
+    """Which piece each address was touched as, over the work items and warps of a role."""
+
+    contract: Contract
+    role: Role
+    seen: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
+
+    def check(
+        self, environment: dict[str, int], touched: set[tuple[str, int]]
+    ) -> Difference | None:
+        """The first address that belongs to another piece as well."""
+        named: dict[str, set[Operation]] = {}
+        for op in operations(self.role.body):
+            if op.index and op.verb not in ("signal", "until"):
+                name = op.source if op.verb in ("copy", "store") else op.target
+                named.setdefault(name, set()).add(op)
+        for port, address in sorted(touched):
+            if len({op.piece for op in named.get(port, ())}) != 1:
+                continue  # not used here, or as two kinds of pieces: which one nobody can say
+            op = next(iter(named[port]))
+            index = tuple(evaluate(part, environment) for part in op.index)
+            other = self.seen.setdefault((port, address), index)
+            if other != index:
+                return Difference(
+                    "PL0930",
+                    f"touches a piece of `{port}` that is not the one it names",
+                    op,
+                    port,
+                    f"{port}{op.piece} = {list(index)}",
+                    f"an address that was in {list(other)}",
+                )
         return None

@@ -103,7 +103,7 @@ class FunctionCode:
         return found
 
 
-def code_of(function: Function) -> FunctionCode:
+def function_code(function: Function) -> FunctionCode:
     """The function's instructions in order."""
     instructions: list[Statement] = []
     labels: dict[str, int] = {}

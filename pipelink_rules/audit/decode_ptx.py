@@ -1,4 +1,4 @@
-"""What does one PTX instruction compute?  Statements become steps over a register file.
+"""What does one PTX instruction compute?  Statements become functions over a register file.
 
 A register holds an unsigned integer of its width, a truth value, or None: unknown data.  What this
 reader does not know makes its destination unknown, which is always sound.
@@ -13,7 +13,7 @@ from pipelink_rules.toolkit.ptx import Statement
 
 Value = int | None
 Registers = dict[str, Value]
-Step = Callable[[Registers], None]
+Computation = Callable[[Registers], None]
 
 _WIDTH = re.compile(r"\.([usb])(8|16|32|64)\b")
 _FLOAT = re.compile(r"\.(f16|f32|f64|bf16|f16x2|bf16x2|tf32)\b")
@@ -73,16 +73,13 @@ def is_float(opcode: str) -> bool:
     return _FLOAT.search(opcode) is not None
 
 
-def arithmetic(statement: Statement) -> Step:
-    """The step of an instruction without memory, control or events."""
+def arithmetic(statement: Statement) -> Computation:
+    """What an instruction without memory, control or events computes."""
     arguments = statement.arguments()
     base = statement.base
-    if base == "mov" and arguments and ("{" in arguments[0] or "{" in arguments[1]):
-        return _vector_move(arguments)
-    if base == "setp" and not _FLOAT.search(statement.opcode):
-        return _compare(statement.opcode, arguments)
-    if base == "selp" and len(arguments) == 4:
-        return _select(arguments)
+    special = _special(statement.opcode, base, arguments)
+    if special is not None:
+        return special
     function = None if is_float(statement.opcode) else _function(statement.opcode, base)
     if ".hi" in statement.opcode and base in ("mul", "mad"):
         function = _high(width_of(statement.opcode)[0])
@@ -120,6 +117,17 @@ def arithmetic(statement: Statement) -> Step:
     return step
 
 
+def _special(opcode: str, base: str, arguments: list[str]) -> Computation | None:
+    """Comparisons, selections and moves between vectors and scalars."""
+    if base == "mov" and arguments and ("{" in arguments[0] or "{" in arguments[1]):
+        return _vector_move(arguments)
+    if base == "setp" and not _FLOAT.search(opcode):
+        return _compare(opcode, arguments)
+    if base == "selp" and len(arguments) == 4:
+        return _select(arguments)
+    return None
+
+
 def _takes(function: Callable[..., Value], count: int) -> bool:
     code = function.__code__
     return code.co_argcount - len(function.__defaults__ or ()) <= count <= code.co_argcount
@@ -131,7 +139,7 @@ def _plain(
     function: Callable[..., Value],
     source_mask: int,
     mask: int,
-) -> Step:
+) -> Computation:
     """One or two unsigned operands of one width: most of what a role computes."""
     left, right = reads[0], reads[-1]
 
@@ -156,7 +164,7 @@ def _high(width: int) -> Callable[..., Value]:
     return lambda a, b, c=0: (a * b >> width) + c
 
 
-def unknown(arguments: list[str]) -> Step:
+def unknown(arguments: list[str]) -> Computation:
     """Makes the destination unknown."""
     targets = registers_of(arguments[0]) if arguments else []
 
@@ -204,7 +212,7 @@ def _quotient(a: int, b: int) -> int:
     return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def _compare(opcode: str, arguments: list[str]) -> Step:
+def _compare(opcode: str, arguments: list[str]) -> Computation:
     parts = opcode.split(".")
     name = _UNSIGNED.get(parts[1], parts[1])
     if name not in _COMPARE or len(parts) > 3 or len(arguments) != 3:
@@ -227,7 +235,7 @@ def _compare(opcode: str, arguments: list[str]) -> Step:
     return step
 
 
-def _select(arguments: list[str]) -> Step:
+def _select(arguments: list[str]) -> Computation:
     target = arguments[0]
     yes, no, which = (operand(text) for text in arguments[1:])
 
@@ -242,7 +250,7 @@ def _select(arguments: list[str]) -> Step:
     return step
 
 
-def _vector_move(arguments: list[str]) -> Step:
+def _vector_move(arguments: list[str]) -> Computation:
     """`mov.b64 %rd, {%r1, %r2}` and the reverse; other widths are data."""
     targets, sources = registers_of(arguments[0]), registers_of(arguments[1])
     if "{" in arguments[0] and len(targets) == 2 and targets[0].startswith("%r"):

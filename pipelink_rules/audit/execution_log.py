@@ -97,7 +97,7 @@ class ExecutionLog:
         self.writes.append((len(self.events), buffer, address))
 
     def extend(self, other: ExecutionLog) -> None:
-        """Appends what another trace holds."""
+        """Appends what another log holds."""
         before = len(self.events)
         self.writes += [(before + number, name, place) for number, name, place in other.writes]
         self.arrivals |= {before + place: number for place, number in other.arrivals.items()}

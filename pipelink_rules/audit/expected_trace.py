@@ -1,4 +1,4 @@
-"""What does a contract say a role does?  Its body for known work fields, as a trace."""
+"""What does a contract say a role does?  Its body for known work fields, as a log."""
 
 from __future__ import annotations
 
@@ -35,43 +35,47 @@ class ExpectedTile:
     stages: dict[str, int] = field(default_factory=dict)  # of each ring
 
 
+def expected_tiles(case: InputCase) -> list[ExpectedTile]:
+    """What the body says of each tile of a case, in order."""
+    expansion = _Expansion(case)
+    return [expansion.tile(fields) for fields in case.tiles]
+
+
 @dataclass
-class Expansion:
+class _Expansion:
     """Counts items from work item to work item."""
 
-    scenario: InputCase
+    case: InputCase
     current: dict[str, int] = field(default_factory=dict)  # ring -> current item
     released: dict[str, set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.current = {name: start - 1 for name, start in self.scenario.starts.items()}
-        self.released = {
-            name: set(range(-16, start)) for name, start in self.scenario.starts.items()
-        }
+        self.current = {name: start - 1 for name, start in self.case.starts.items()}
+        self.released = {name: set(range(-16, start)) for name, start in self.case.starts.items()}
 
-    def work_item(self, fields: dict[str, int]) -> ExpectedTile:
+    def tile(self, fields: dict[str, int]) -> ExpectedTile:
         """The operations for one work item."""
-        promise, accesses = ExpectedTile(), []
-        promise.stages = {ring.name: ring.stages for ring in self.scenario.ranges if ring.ring}
-        environment = {**self.scenario.symbols, **fields}
-        for op in _flat(self.scenario.role.body, environment):
+        expected, accesses = ExpectedTile(), []
+        expected.stages = {ring.name: ring.stages for ring in self.case.ranges if ring.ring}
+        environment = {**self.case.symbols, **fields}
+        for op in _unrolled(self.case.role.body, environment):
             event = self._event(op, environment)
             if event is not None:
-                promise.events.append(event)
-                promise.ops.append(op)
+                expected.events.append(event)
+                expected.ops.append(op)
             elif op.verb in ("read", "write"):
-                accesses.append((op, self._stage(op.target), len(promise.events)))
-        ports = self.scenario.names.contract.ports
+                accesses.append((op, self._stage(op.target), len(expected.events)))
+        ports = self.case.names.contract.ports
         tensor = {port.name for port in ports if port.space == "tensor_memory"}
         for op, stage, position in accesses:
-            first, last = _window(op, promise.events, position)
+            first, last = _window(op, expected.events, position)
             if op.target in tensor:  # asynchronous: it stays between the awaits around it
-                first, last = _between_awaits(promise.events, position, first, last)
-            promise.clauses.append(AllowedAccess(op, stage, first, last))
-        return promise
+                first, last = _between_awaits(expected.events, position, first, last)
+            expected.clauses.append(AllowedAccess(op, stage, first, last))
+        return expected
 
     def _event(self, op: Operation, environment: dict[str, int]) -> Event | None:
-        name, contract = op.target, self.scenario.names.contract
+        name, contract = op.target, self.case.names.contract
         if op.verb in ("acquire", "wait"):
             self.current[name] += 1
             return Event(op.verb, name, self._item(name))
@@ -83,11 +87,10 @@ class Expansion:
         if op.verb == "copy":
             size = _copied(contract.port(name), contract.port(op.source), op.member, environment)
             return Event("copy", name, self._item(name), size, op.source, op.member)
-        if op.verb == "commit" and op.source:
-            side = "full" if contract.port(name).direction == "out" else "empty"
-            return Event("commit", name, self._item(name), source="mma", member=side)
         if op.verb == "commit":
-            return Event("commit", name, self._item(name))
+            side = "full" if contract.port(name).direction == "out" else "empty"
+            origin, side = ("mma", side) if op.source else ("", "")
+            return Event("commit", name, self._item(name), source=origin, member=side)
         if op.verb == "mma":
             into = f"item {self._item(op.source)}" if op.source else ""
             return Event("mma", name, self._stage(name), source=op.source, member=into)
@@ -116,7 +119,7 @@ class Expansion:
         return Event("release", name, item % (2 * self._stages(name)))
 
     def _stages(self, name: str) -> int:
-        return next(item.stages for item in self.scenario.ranges if item.name == name)
+        return next(item.stages for item in self.case.ranges if item.name == name)
 
     def _item(self, name: str) -> int:
         return self.current[name] % (2 * self._stages(name))
@@ -125,11 +128,13 @@ class Expansion:
         return self.current[name] % self._stages(name) if name in self.current else -1
 
 
-def _flat(body: tuple[Operation | Repeat, ...], environment: dict[str, int]) -> Iterator[Operation]:
+def _unrolled(
+    body: tuple[Operation | Repeat, ...], environment: dict[str, int]
+) -> Iterator[Operation]:
     for item in body:
         if isinstance(item, Repeat):
             for _ in range(evaluate(item.count, environment)):
-                yield from _flat(item.body, environment)
+                yield from _unrolled(item.body, environment)
         else:
             yield item
 

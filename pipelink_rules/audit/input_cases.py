@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pipelink_rules.audit.decode_ptx import Value
+from pipelink_rules.audit.execution_log import ExecutionLog
+from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import (
     FIRST_PORT,
     MIDDLE,
@@ -12,14 +15,17 @@ from pipelink_rules.audit.machine_state import (
     REGION,
     RELOCATIONS,
     WORK,
+    Names,
     SharedRange,
     State,
+    Table,
 )
-from pipelink_rules.audit.runtime_calls import Names, Table
 from pipelink_rules.contract.item_layout import item_layout, tensor_columns
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import RINGS, Contract, Operation, Port, Repeat, Role, WorkField
 from pipelink_rules.model.operation import operations, repeats
+from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
 
 _STAGES = 4  # of every ring that may have so many
 _RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
@@ -41,7 +47,7 @@ class InputCase:
     names: Names
     ranges: tuple[SharedRange, ...]
     symbols: dict[str, int]
-    items: tuple[dict[str, int], ...]  # fields of one work item after the other
+    tiles: tuple[dict[str, int], ...]  # fields of one work item after the other
     starts: dict[str, int]  # ring -> item its cursor stands at
 
     def state(self) -> State:
@@ -54,14 +60,56 @@ class InputCase:
         _write_ports(state, self)
         return state
 
-    def give(self, state: State, item: dict[str, int]) -> None:
+    def write_tile(self, state: State, fields: dict[str, int]) -> None:
         """Writes the fields of a work item."""
         work = self.names.contract.work
         for number, field in enumerate(work.fields if work else ()):
-            state.memory[(WORK >> 2) + number] = item[field.name] & 0xFFFFFFFF
+            state.memory[(WORK >> 2) + number] = fields[field.name] & 0xFFFFFFFF
 
 
-def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCase:
+@dataclass(frozen=True)
+class RoleRun:
+    """A role's code with the values that it is run with."""
+
+    module: Module
+    variant: Variant
+    role: Role
+    case: InputCase
+
+    def lane(
+        self,
+        thread: int = 0,
+        like: Interpreter | None = None,
+        *,
+        shuffles: Sequence[Value] = (),
+        first_try: bool = False,
+    ) -> Interpreter:
+        """One lane before its first tile.
+
+        like: a lane whose decoded functions are taken.  shuffles: what lane 0 of the warp gave.
+        """
+        return Interpreter(
+            self.module,
+            self.case.names,
+            self.case.state(),
+            thread % 32,
+            list(shuffles),
+            like.codes if like else {},
+            thread,
+            first_try=first_try,
+        )
+
+    def tile(self, machine: Interpreter, fields: dict[str, int]) -> ExecutionLog:
+        """Runs a lane through one tile."""
+        state = machine.state
+        self.case.write_tile(state, fields)
+        state.log, state.touched = ExecutionLog(), set()
+        machine.run(self.variant.symbol(self.role.name), [RELOCATIONS, PORTS, WORK, machine.thread])
+        machine.finish()
+        return state.log
+
+
+def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCase:
     """The values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
     rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
     done = list(operations(role.body))
@@ -97,8 +145,8 @@ def scenario_of(contract: Contract, role: Role, wanted: int = _STAGES) -> InputC
     symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
     stages = max((item.stages for item in ranges if item.ring), default=1)
     starts = {item.name: number for number, item in enumerate(ranges) if item.ring}
-    items = tuple(_items(contract, role, stages))
-    return InputCase(role, known, tuple(ranges), symbols, items, starts)
+    tiles = tuple(_tiles(contract, role, stages))
+    return InputCase(role, known, tuple(ranges), symbols, tiles, starts)
 
 
 def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> Iterator[Table]:
@@ -114,9 +162,9 @@ def _symbol(minimum: int, multiple: int) -> int:
     return max(-(-_SYMBOL // multiple) * multiple, minimum)
 
 
-def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
+def _tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
     fields = contract.work.fields if contract.work else ()
-    looped = counted(role.body) & {field.name for field in fields}
+    looped = loop_fields(role.body) & {field.name for field in fields}
     series = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
     trips = sorted(set(series)) if looped else range(2 * stages + 1)
     largest = {
@@ -129,15 +177,15 @@ def _items(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, in
     between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
     # What is done for one value of a looped field may not depend on the others: each comes twice.
     for number, trip in enumerate([*trips, *trips] if between else trips):
-        item = {
+        tile = {
             field.name: min(trip, largest.get(field.name, trip))
             if field.name in looped
             else _field(field, number)
             for field in fields
         }
         limits = {field.name: evaluate(field.minimum, {}) for field in fields}
-        if all(item[name] >= limits[name] for name in looped):
-            yield item
+        if all(tile[name] >= limits[name] for name in looped):
+            yield tile
 
 
 def crosses_ctas(port: Port) -> bool:
@@ -145,7 +193,7 @@ def crosses_ctas(port: Port) -> bool:
     return port.space == "counter" or port.scratch
 
 
-def varied(field: WorkField, value: int) -> list[int]:
+def other_values(field: WorkField, value: int) -> list[int]:
     """Other values of a field that the contract allows."""
     values = {_field(field, number) for number in range(len(_COORDINATES))}
     return sorted(values - {value})
@@ -159,7 +207,7 @@ def _field(field: WorkField, number: int) -> int:
     return max(low, _COORDINATES[number % len(_COORDINATES)])
 
 
-def counted(body: tuple[Operation | Repeat, ...]) -> frozenset[str]:
+def loop_fields(body: tuple[Operation | Repeat, ...]) -> frozenset[str]:
     """The names that decide how often operations are done."""
     return frozenset(name for repeat in repeats(body) for name in names(repeat.count))
 
@@ -170,10 +218,10 @@ def _regions(contract: Contract, role: str) -> Iterator[tuple[int, str]]:
             yield FIRST_PORT + number, port.name
 
 
-def _write_relocations(state: State, scenario: InputCase) -> None:
-    contract, role, at = scenario.names.contract, scenario.role, RELOCATIONS >> 2
-    ranges = {item.name: item for item in scenario.ranges}
-    tables = scenario.names.tables
+def _write_relocations(state: State, case: InputCase) -> None:
+    contract, role, at = case.names.contract, case.role, RELOCATIONS >> 2
+    ranges = {item.name: item for item in case.ranges}
+    tables = case.names.tables
     for full, empty in zip(tables[::2], tables[1::2], strict=True):
         ring = full.ring
         words = [1, ring.start, full.start, empty.start, ring.stage_bytes, ring.stages]
@@ -183,21 +231,21 @@ def _write_relocations(state: State, scenario: InputCase) -> None:
         if buffer.role == role.name:
             _put(state, at, [ranges[buffer.name].start, ranges[buffer.name].stage_bytes])
             at += 2
-    for number, name in scenario.names.barriers.items():
+    for number, name in case.names.barriers.items():
         count = next(item.count for item in contract.named_barriers if item.name == name)
         _put(state, at, [number, evaluate(count, {}), 0, 0])
         at += _BARRIER_WORDS
 
 
-def _write_ports(state: State, scenario: InputCase) -> None:
+def _write_ports(state: State, case: InputCase) -> None:
     """The fields of `<Role>Ports` in the order of the generated header, with its padding."""
-    contract, at = scenario.names.contract, PORTS
+    contract, at = case.names.contract, PORTS
     for number, port in enumerate(contract.ports):
-        if port.role != scenario.role.name or (port.space == "registers" and port.in_place):
+        if port.role != case.role.name or (port.space == "registers" and port.in_place):
             continue
         if port.space in RINGS:
-            ring = next(item for item in scenario.ranges if item.name == port.name)
-            start = scenario.starts[port.name] % (2 * ring.stages)
+            ring = next(item for item in case.ranges if item.name == port.name)
+            start = case.starts[port.name] % (2 * ring.stages)
             _put(state, at >> 2, [start % ring.stages, start // ring.stages])
             at += 8
         elif port.space == "scalar":
@@ -210,7 +258,7 @@ def _write_ports(state: State, scenario: InputCase) -> None:
                 words += [0] * (_COUNTER_WORDS - 2)
             _put(state, at >> 2, words)
             at += 4 * len(words)
-    for value in scenario.symbols.values():
+    for value in case.symbols.values():
         _put(state, at >> 2, [value])
         at += 4
 

@@ -1,24 +1,18 @@
-"""What does one instruction do to a machine?  Memory, control, calls and events as steps."""
+"""What does one instruction do to a machine?  Memory, control, calls and events as effects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from pipelink_rules.audit.control_flow import FunctionCode
 from pipelink_rules.audit.decode_ptx import Registers, arithmetic, operand, registers_of, width_of
 from pipelink_rules.audit.execution_log import Event
-from pipelink_rules.audit.machine_state import DATA, InconclusiveError
-from pipelink_rules.audit.own import own_step
-from pipelink_rules.audit.own_memory import is_strong, strong
+from pipelink_rules.audit.machine_state import DATA, Effect, InconclusiveError, Machine
+from pipelink_rules.audit.raw_instructions import check_strong, is_strong, raw_effect
 from pipelink_rules.toolkit.ptx import Statement
 
-if TYPE_CHECKING:
-    from pipelink_rules.audit.interpreter import Interpreter
-
 _ADDRESS = re.compile(r"\[\s*([%\w$.]+)\s*(?:\+\s*(-?\w+))?\s*\]")
-_SEEN = (  # what others can see, whether the interpreter can follow it or not
+_VISIBLE = (  # what others can see, whether the interpreter can follow it or not
     "mbarrier",
     "cp",
     "mapa",
@@ -30,13 +24,11 @@ _SEEN = (  # what others can see, whether the interpreter can follow it or not
     "multimem",
     "griddepcontrol",
 )
-_NOTHING = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "membar")
-
-Step = Callable[["Interpreter", Registers], int | None]  # the next position, -1: depends on data
+_NO_EFFECT = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", "membar")
 
 
-def step_of(code: FunctionCode, statement: Statement) -> Step:
-    """The step of one instruction, under its guard; UnauditedError where it is damaged."""
+def effect_of(code: FunctionCode, statement: Statement) -> Effect:
+    """The effect of one instruction, under its guard; UnauditedError where it is damaged."""
     try:
         return _guarded(code, statement)
     except (IndexError, ValueError) as problem:
@@ -44,16 +36,16 @@ def step_of(code: FunctionCode, statement: Statement) -> Step:
         raise InconclusiveError(f"an instruction that it cannot read: `{shown}`") from problem
 
 
-def _guarded(code: FunctionCode, statement: Statement) -> Step:
+def _guarded(code: FunctionCode, statement: Statement) -> Effect:
     plain = _plain(code, statement)
     if not statement.guard or statement.base == "bra":
         return plain
     test = operand(statement.guard.lstrip("@"))
     arguments = statement.arguments()
     targets = registers_of(arguments[0]) if arguments else []
-    quiet = statement.base not in ("st", "call", "ret", "wgmma", "fence", *_SEEN)
+    quiet = statement.base not in ("st", "call", "ret", "wgmma", "fence", *_VISIBLE)
 
-    def guarded(machine: Interpreter, regs: Registers) -> int | None:
+    def guarded(machine: Machine, regs: Registers) -> int | None:
         value = test(regs)
         if value:
             return plain(machine, regs)
@@ -67,105 +59,121 @@ def _guarded(code: FunctionCode, statement: Statement) -> Step:
     return guarded
 
 
-def _plain(code: FunctionCode, statement: Statement) -> Step:
+def _plain(code: FunctionCode, statement: Statement) -> Effect:
     base, opcode = statement.base, statement.opcode
-    if base == "bra":
-        return _branch(code, statement)
-    if base in ("ret", "exit", "trap"):
-        end = len(code.instructions)
-        return lambda machine, regs: end
-    if base == "call":
-        return _call(statement)
-    if base == "wgmma":
-        return lambda machine, regs: machine.do_wgmma(statement, regs)
-    if base == "fence" or opcode.startswith("fence.proxy"):
-        event = Event("fence", "async")
-        if re.match(r"fence\.proxy\.async(\.shared::(cta|cluster))?$", opcode):
-            return lambda machine, regs: machine.state.emit(event)
-        return lambda machine, regs: None
+    control = _control(code, statement)
+    if control is not None:
+        return control
+    if base == "fence":
+        return _fence(opcode)
     if base == "shfl" and ".idx" in opcode:
         return _shuffle(statement)
     if opcode.endswith(".many"):
-        return _many(statement)
+        return _merged_accesses(statement)
     if base in ("ld", "st", "ldu", "stmatrix", "ldmatrix"):
         return _strong(statement) if is_strong(opcode) else _memory(statement)
-    if base in _NOTHING:
+    if base in _NO_EFFECT:
         return lambda machine, regs: None
-    own = own_step(statement)
-    if own is not None:
-        return own
-    if base in _SEEN:
-
-        def raw(machine: Interpreter, regs: Registers) -> int | None:
-            raise InconclusiveError(f"its own `{opcode}`")
-
+    raw = raw_effect(statement)
+    if raw is not None:
         return raw
+    return _unknown(opcode) if base in _VISIBLE else _compute(statement)
+
+
+def _control(code: FunctionCode, statement: Statement) -> Effect | None:
+    if statement.base == "bra":
+        return _branch(code, statement)
+    if statement.base in ("ret", "exit", "trap"):
+        end = len(code.instructions)
+        return lambda machine, regs: end
+    if statement.base == "call":
+        return _call(statement)
+    if statement.base == "wgmma":
+        return lambda machine, regs: machine.wgmma(statement, regs)
+    return None
+
+
+def _fence(opcode: str) -> Effect:
+    event = Event("fence", "async")
+    if re.match(r"fence\.proxy\.async(\.shared::(cta|cluster))?$", opcode):
+        return lambda machine, regs: machine.state.emit(event)
+    return lambda machine, regs: None
+
+
+def _unknown(opcode: str) -> Effect:
+    def effect(machine: Machine, regs: Registers) -> int | None:
+        raise InconclusiveError(f"its own `{opcode}`")
+
+    return effect
+
+
+def _compute(statement: Statement) -> Effect:
     compute = arithmetic(statement)
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
+    def effect(machine: Machine, regs: Registers) -> int | None:
         compute(regs)
         return None
 
-    return step
+    return effect
 
 
-def _branch(code: FunctionCode, statement: Statement) -> Step:
+def _branch(code: FunctionCode, statement: Statement) -> Effect:
     target = code.labels.get(statement.operands.strip(), len(code.instructions))
     if not statement.guard:
         return lambda machine, regs: target
     test = operand(statement.guard.lstrip("@"))
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
+    def effect(machine: Machine, regs: Registers) -> int | None:
         value = test(regs)
         if value is None:
             return -1
         return target if value else None
 
-    return step
+    return effect
 
 
-def _call(statement: Statement) -> Step:
+def _call(statement: Statement) -> Effect:
     parts = statement.arguments()
     result = parts.pop(0).strip("() ") if parts[0].startswith("(") else ""
     name = parts[0]
     listed = parts[1].strip("() ") if len(parts) > 1 and parts[1].startswith("(") else ""
     names = [part.strip() for part in listed.split(",") if part.strip()]
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
-        machine.do_call(name, [regs.get(item) for item in names])
+    def effect(machine: Machine, regs: Registers) -> int | None:
+        machine.call(name, [regs.get(item) for item in names])
         if result:
             regs[result] = None
         return None
 
-    return step
+    return effect
 
 
-def _shuffle(statement: Statement) -> Step:
+def _shuffle(statement: Statement) -> Effect:
     arguments = statement.arguments()
     targets = registers_of(arguments[0])
     own, source = operand(arguments[1]), operand(arguments[2])
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
-        regs[targets[0]] = machine.do_shuffle(own(regs), source(regs))
+    def effect(machine: Machine, regs: Registers) -> int | None:
+        regs[targets[0]] = machine.shuffle(own(regs), source(regs))
         for target in targets[1:]:
             regs[target] = 1
         return None
 
-    return step
+    return effect
 
 
-def _strong(statement: Statement) -> Step:
+def _strong(statement: Statement) -> Effect:
     """An access that others could synchronise with: of shared memory it is like any other."""
-    check, access = strong(statement), _memory(statement)
+    check, access = check_strong(statement), _memory(statement)
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
+    def effect(machine: Machine, regs: Registers) -> int | None:
         check(machine, regs)
         return access(machine, regs)
 
-    return step
+    return effect
 
 
-def _memory(statement: Statement) -> Step:
+def _memory(statement: Statement) -> Effect:
     arguments, opcode = statement.arguments(), statement.opcode
     load = statement.base in ("ld", "ldu", "ldmatrix")
     place, data = (arguments[1], arguments[0]) if load else (arguments[0], arguments[1])
@@ -181,17 +189,16 @@ def _memory(statement: Statement) -> Step:
     size = width_of(opcode)[0] // 8 if not re.search(r"\.[bf]?f(16|64)", opcode) else 8
     data_only = re.search(r"\.(f16|f32|f64|b16|b8)", opcode) is not None or shared
     kind = "read" if load else "write"
-    reads = [operand(name) for name in names]
+    reads, loaded = [operand(name) for name in names], names if load else []
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
+    def effect(machine: Machine, regs: Registers) -> int | None:
         address = base(regs)
         if address is not None:
             address = address + shift & 0xFFFFFFFFFFFFFFFF
             if address >= DATA and not shared:  # a tensor or fragment: nothing is known of it
                 machine.state.touch_data(kind, address)
-                if load:
-                    for name in names:
-                        regs[name] = None
+                for name in loaded:
+                    regs[name] = None
                 return None
         if shared:
             machine.state.touch_shared(kind, address if address is None else address & 0xFFFFFFFF)
@@ -205,16 +212,16 @@ def _memory(statement: Statement) -> Step:
                 machine.state.store(at, size, None if data_only else read(regs))
         return None
 
-    return step
+    return effect
 
 
-def _many(statement: Statement) -> Step:
-    """Accesses to data next to each other, as `program.code_of` merges them."""
+def _merged_accesses(statement: Statement) -> Effect:
+    """Accesses to data next to each other, as `function_code` merges them."""
     base, *shifts = statement.operands.split()
     offsets = [int(shift) for shift in shifts]
     kind = "read" if statement.base == "ld" else "write"
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
+    def effect(machine: Machine, regs: Registers) -> int | None:
         address, state = regs.get(base), machine.state
         if address is not None and address + min(offsets) >= DATA:
             state.touch_data(kind, address)
@@ -227,17 +234,17 @@ def _many(statement: Statement) -> Step:
                 state.store(at, 4, None)
         return None
 
-    return step
+    return effect
 
 
-def _parameter(key: str, name: str, load: bool) -> Step:
+def _parameter(key: str, name: str, load: bool) -> Effect:
     value = operand(name)
 
-    def step(machine: Interpreter, regs: Registers) -> int | None:
+    def effect(machine: Machine, regs: Registers) -> int | None:
         if load:
             regs[name] = regs.get(key)
         else:
             regs[key] = value(regs)
         return None
 
-    return step
+    return effect

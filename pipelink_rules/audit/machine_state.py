@@ -6,10 +6,14 @@ has 2**40 addresses of its own, shared memory the numbers below 2**32.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from pipelink_rules.audit.decode_ptx import Value
+from pipelink_rules.audit.decode_ptx import Registers, Value
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
+from pipelink_rules.model.contract import Contract
+from pipelink_rules.toolkit.ptx import Statement
 
 REGION = 40  # bits of an address inside a region
 MIDDLE = 1 << 39  # where a tensor starts in its region: offsets may be negative
@@ -17,6 +21,7 @@ RELOCATIONS, PORTS, WORK, LOCAL = (number << REGION for number in (1, 2, 3, 4))
 FIRST_PORT = 16  # number of the first port's region
 DATA = FIRST_PORT << REGION
 WORD = 0xFFFFFFFF
+THIS_CTA = 0x5E1F  # what %cluster_ctarank reads: a number that no source writes
 
 
 class InconclusiveError(Exception):
@@ -63,9 +68,9 @@ class State:
     memory: dict[int, int]  # address // 4 -> word; absent = unknown
     ranges: tuple[SharedRange, ...]
     regions: dict[int, str]  # region number -> port
-    trace: ExecutionLog = field(default_factory=ExecutionLog)
+    log: ExecutionLog = field(default_factory=ExecutionLog)
     scratch: frozenset[str] = frozenset()  # ports of scratch memory
-    touched: set[tuple[str, int]] = field(default_factory=set)  # their addresses in this item
+    touched: set[tuple[str, int]] = field(default_factory=set)  # their addresses in this tile
     _data: dict[tuple[str, int], Access] = field(default_factory=dict)
 
     def load(self, address: Value, size: int) -> Value:
@@ -113,7 +118,7 @@ class State:
         if access is None:
             name = self.regions.get(key[1], "memory of no port")
             access = self._data[key] = Access(kind, name)
-        self.trace.accesses[-1].add(access)
+        self.log.accesses[-1].add(access)
         if access.target in self.scratch:
             self.touched.add((access.target, address))
 
@@ -123,11 +128,11 @@ class State:
             raise InconclusiveError(f"a {kind} of shared memory at an address that depends on data")
         found = self.locate(address)
         if found is None:
-            self.trace.access(Access(kind, f"shared memory at {address:#x}"))
+            self.log.access(Access(kind, f"shared memory at {address:#x}"))
             return
-        self.trace.access(Access(kind, found[0].name, found[1]))
+        self.log.access(Access(kind, found[0].name, found[1]))
         if kind == "write" and not found[0].ring:
-            self.trace.write(found[0].name, address)
+            self.log.write(found[0].name, address)
 
     def locate(self, address: Value) -> tuple[SharedRange, int] | None:
         """The ring or buffer that holds a shared address, and the stage; -1 for a buffer."""
@@ -141,4 +146,71 @@ class State:
 
     def emit(self, event: Event) -> None:
         """Records an event."""
-        self.trace.emit(event)
+        self.log.emit(event)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The mbarriers of one side of a ring, 8 bytes each."""
+
+    ring: SharedRange
+    side: str  # "full" or "empty"
+    start: int  # shared address of the first
+
+
+@dataclass(frozen=True)
+class Names:
+    """What relocations and pointers stand for."""
+
+    contract: Contract
+    rings: Mapping[int, SharedRange]  # address of stage 0 -> ring
+    barriers: Mapping[int, str]  # id -> name
+    tensors: Mapping[int, str]  # region number -> global port
+    tables: tuple[Table, ...] = ()
+    raw: frozenset[str] = frozenset()  # ports of the role that the component serves itself
+    stored: tuple[str, ...] = ()  # what the role's bulk stores read and write
+
+
+@dataclass
+class PendingOperations:
+    """What a lane's own instructions have begun and not ended."""
+
+    held: dict[tuple[str, int], int] = field(default_factory=dict)  # ring, stage -> item
+    tried: set[tuple[int, int]] = field(default_factory=set)  # barrier, parity: failed once
+    announced: dict[int, int] = field(default_factory=dict)  # barrier -> bytes without an arrival
+    stores: list[Event] = field(default_factory=list)  # not committed
+    fresh: set[tuple[str, int]] = field(default_factory=set)  # waited for, nothing arrived since
+
+    def copy(self) -> PendingOperations:
+        """For the other side of a branch."""
+        return PendingOperations(
+            dict(self.held),
+            set(self.tried),
+            dict(self.announced),
+            list(self.stores),
+            set(self.fresh),
+        )
+
+
+class Machine(Protocol):
+    """One lane as its instructions see it, its registers aside."""
+
+    state: State
+    names: Names
+    lane: int
+    first_try: bool  # its own waits succeed at their first try
+    pending: PendingOperations
+
+    def call(self, name: str, arguments: Sequence[Value]) -> None:
+        """A call: of the module's own function, or of the runtime."""
+
+    def wgmma(self, statement: Statement, regs: Registers) -> None:
+        """fence, mma_async, commit_group, wait_group."""
+
+    def shuffle(self, value: Value, source: Value) -> Value:
+        """`shfl.idx`: the value of one lane; None where it is not known."""
+
+
+# What an instruction does; the result is the position that follows: None for the next one, -1
+# where that depends on data.
+Effect = Callable[[Machine, Registers], int | None]

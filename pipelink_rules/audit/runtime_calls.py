@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from pipelink_rules.audit.decode_ptx import Value
 from pipelink_rules.audit.execution_log import Access, Copied, Event
 from pipelink_rules.audit.machine_state import (
     REGION,
     InconclusiveError,
+    Names,
     RestrictionError,
     SharedRange,
     State,
 )
 from pipelink_rules.contract.item_layout import item_layout, member_bytes
 from pipelink_rules.expression.expression import evaluate
-from pipelink_rules.model.contract import DTYPES, Contract, Port
+from pipelink_rules.model.contract import DTYPES, Port
+
+RuntimeCall = Callable[[State, Names, Sequence[Value]], None]
 
 
-@dataclass(frozen=True)
-class Table:
-    """The mbarriers of one side of a ring, 8 bytes each."""
-
-    ring: SharedRange
-    side: str  # "full" or "empty"
-    start: int  # shared address of the first
-
-
-@dataclass(frozen=True)
-class Names:
-    """What relocations and pointers stand for."""
-
-    contract: Contract
-    rings: Mapping[int, SharedRange]  # address of stage 0 -> ring
-    barriers: Mapping[int, str]  # id -> name
-    tensors: Mapping[int, str]  # region number -> global port
-    tables: tuple[Table, ...] = ()
-    raw: frozenset[str] = frozenset()  # ports of the role that the component serves itself
-    stored: tuple[str, ...] = ()  # what the role's bulk stores read and write
-
-
-Operation = Callable[[State, Names, Sequence[Value]], None]
-
-
-def call(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
+def call_runtime(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
     """Runs a runtime operation; UnauditedError for one that is not known."""
-    operation = _OPERATIONS.get(name)
+    operation = _RUNTIME_CALLS.get(name)
     if operation is None:
         raise InconclusiveError(f"a call of `{name}`")
     operation(state, names, arguments)
@@ -61,7 +38,7 @@ def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
     return stage + phase * ring.stages
 
 
-def mma(state: State, names: Names, descriptors: Sequence[Value]) -> tuple[str, int]:
+def operand_stage(state: State, descriptors: Sequence[Value]) -> tuple[str, int]:
     """(ring, stage) that the operands of one wgmma lie in."""
     found = set()
     for descriptor in descriptors:
@@ -83,20 +60,20 @@ def _ring(state: State, names: Names, at: Value) -> SharedRange:
     return ring
 
 
-def _simple(verb: str) -> Operation:
+def _simple(verb: str) -> RuntimeCall:
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
-        ring = _runtimes(names, _ring(state, names, arguments[0]))
+        ring = _runtime_ring(names, _ring(state, names, arguments[0]))
         state.emit(Event(verb, ring.name, item_of(state, ring, arguments[1])))
 
     return operation
 
 
 def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    ring = _runtimes(names, _ring(state, names, arguments[0]))
+    ring = _runtime_ring(names, _ring(state, names, arguments[0]))
     state.emit(Event("expect", ring.name, item_of(state, ring, arguments[1]), known(arguments[2])))
 
 
-def _runtimes(names: Names, ring: SharedRange) -> SharedRange:
+def _runtime_ring(names: Names, ring: SharedRange) -> SharedRange:
     """PL0935 where the contract says that the component serves the ring itself."""
     _not_raw(names, ring.name)
     return ring
@@ -124,7 +101,7 @@ def _advance(state: State, names: Names, arguments: Sequence[Value]) -> None:
 
 def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
     ring, item = _ring(state, names, arguments[0]), item_of(state, *_pair(state, names, arguments))
-    port = names.contract.port(_runtimes(names, ring).name)
+    port = names.contract.port(_runtime_ring(names, ring).name)
     source = tensor_of(names, arguments[3])
     bulk = len(arguments) == 5
     size = known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
@@ -134,7 +111,7 @@ def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
         if start <= offset:
             member = tile
     if not bulk:
-        state.trace.copies.append(Copied(source, arguments[4], arguments[5]))
+        state.log.copies.append(Copied(source, arguments[4], arguments[5]))
     state.emit(Event("copy", ring.name, item, size, source, member))
 
 
@@ -173,7 +150,7 @@ def _store(state: State, names: Names, arguments: Sequence[Value], size: int | N
     state.emit(Event("store", held.name, stage if held.ring else None, beyond, tensor))
 
 
-def _store_await(member: str) -> Operation:
+def _store_await(member: str) -> RuntimeCall:
     """Groups are counted by the thread that committed them: the runtime's lane has its own only."""
 
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
@@ -199,7 +176,7 @@ def known(value: Value) -> int:
     return value
 
 
-def _barrier(verb: str) -> Operation:
+def _barrier(verb: str) -> RuntimeCall:
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
         number = state.word(arguments[0])
         name = None if number is None else names.barriers.get(number)
@@ -214,13 +191,13 @@ def _tensor_mma(state: State, names: Names, arguments: Sequence[Value]) -> None:
     """The k-steps of one item are one operation of the contract."""
     accumulators = _ring(state, names, arguments[0])
     item = item_of(state, accumulators, arguments[1])
-    ring, stage = mma(state, names, arguments[2:4])
+    ring, stage = operand_stage(state, arguments[2:4])
     event = Event("mma", ring, stage, source=accumulators.name, member=f"item {item}")
-    if not state.trace.events or state.trace.events[-1] != event:
+    if not state.log.events or state.log.events[-1] != event:
         state.emit(event)
 
 
-def _commit_mma(side: str) -> Operation:
+def _commit_mma(side: str) -> RuntimeCall:
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
         ring = _ring(state, names, arguments[0])
         item = item_of(state, ring, arguments[1])
@@ -229,20 +206,20 @@ def _commit_mma(side: str) -> Operation:
     return operation
 
 
-def _tensor_access(kind: str) -> Operation:
+def _tensor_access(kind: str) -> RuntimeCall:
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
         ring = _ring(state, names, arguments[0])
         stage = item_of(state, ring, arguments[1]) % ring.stages
-        state.trace.access(Access(kind, ring.name, stage))
+        state.log.access(Access(kind, ring.name, stage))
 
     return operation
 
 
-def _tensor_await(kind: str) -> Operation:
+def _tensor_await(kind: str) -> RuntimeCall:
     return lambda state, names, arguments: state.emit(Event("await", f"tensor {kind}", count=0))
 
 
-def _fence(target: str) -> Operation:
+def _fence(target: str) -> RuntimeCall:
     return lambda state, names, arguments: state.emit(Event("fence", target))
 
 
@@ -264,7 +241,7 @@ def _until(state: State, names: Names, arguments: Sequence[Value]) -> None:
     state.emit(Event("until", name, known(arguments[1]), known(arguments[2])))
 
 
-_OPERATIONS: dict[str, Operation] = {
+_RUNTIME_CALLS: dict[str, RuntimeCall] = {
     "pl_ring_acquire": _simple("acquire"),
     "pl_ring_expect": _expect,
     "pl_ring_commit": _simple("commit"),

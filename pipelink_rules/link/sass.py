@@ -251,6 +251,7 @@ def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
             subject="nvdisasm",
         )
     # Without its data flow analysis: the labels are there all the same, in two thirds of the time.
+    # Text, since -json takes a third longer and does not say where called functions start.
     argv = [toolkit.nvdisasm, "-c", "-ndf", str(cubin)]
     output = run_tool(argv, toolkit.environment(os.environ), timeout=300)
     text = section_of(output.text, kernel)

@@ -1,4 +1,8 @@
-"""Which CUDA toolkit builds?  The first candidate that passes the probe; the result is cached."""
+"""Which CUDA toolkit builds?  The first candidate that passes the probe; the result is cached.
+
+cuda-pathfinder cannot take this over: it gives one path a tool, follows CUDA_HOME, and has neither
+the other candidates nor a reason for a refusal.
+"""
 
 from __future__ import annotations
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.audit.control_flow import code_of
+from pipelink_rules.audit.control_flow import function_code
 from pipelink_rules.audit.decode_ptx import arithmetic
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
-from pipelink_rules.audit.machine_state import InconclusiveError, SharedRange, State
-from pipelink_rules.audit.runtime_calls import Names
+from pipelink_rules.audit.machine_state import InconclusiveError, Names, SharedRange, State
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.toolkit.ptx import Statement, read_ptx
 
@@ -27,7 +26,7 @@ def machine(body: str, ranges: tuple[SharedRange, ...] = ()) -> Interpreter:
 def events(body: str, *arguments: int | None) -> list[str]:
     running = machine(body)
     running.run("f", list(arguments))
-    return [str(event) for event in running.state.trace.events]
+    return [str(event) for event in running.state.log.events]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_shared_accesses_have_an_owner() -> None:
         (SharedRange("ab", True, 1024, 32, 2),),
     )
     running.run("f", [0, 0])
-    assert running.state.trace.accesses == [{Access("write", "ab", 1), Access("read", "ab", 0)}]
+    assert running.state.log.accesses == [{Access("write", "ab", 1), Access("read", "ab", 0)}]
 
 
 def test_lane_31_knows_what_lane_0_gave() -> None:
@@ -159,7 +158,7 @@ def test_lane_31_knows_what_lane_0_gave() -> None:
     first.run("f", [0, 3])
     other = Interpreter(first.module, first.names, State({}, (), {}), 31, first.shuffles)
     other.run("f", [0, 7])
-    assert other.state.trace.events == [Event("await", "store", count=3)]
+    assert other.state.log.events == [Event("await", "store", count=3)]
 
 
 def test_where_branches_meet() -> None:
@@ -167,7 +166,7 @@ def test_where_branches_meet() -> None:
         ".visible .func f()\n{\n@%p1 bra A;\nmov.u32 %r1, 1;\n@%p2 bra B;\nA:\nmov.u32 %r2, 1;\n"
         "B:\nret;\n}\n"
     ).functions[0]
-    code = code_of(function)
+    code = function_code(function)
     assert (code.joins[0], code.joins[2]) == (code.labels["B"], code.labels["B"])
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from pipelink_rules.audit.control_flow import code_of
+from pipelink_rules.audit.control_flow import function_code
 from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import (
     InconclusiveError,
+    Names,
     RestrictionError,
     SharedRange,
     State,
+    Table,
 )
-from pipelink_rules.audit.runtime_calls import Names, Table
 from pipelink_rules.model.contract import Contract, NamedBarrier
 from pipelink_rules.model.source_span import Expr
 from pipelink_rules.toolkit.ptx import read_ptx
@@ -32,28 +33,30 @@ NAMES = Names(
 WAIT = "{{ AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [{0}], {1}; @!p bra AGAIN; }}\n"
 
 
-def machine(body: str, lane: int = 0, names: Names = NAMES, *, eager: bool = False) -> Interpreter:
+def machine(
+    body: str, lane: int = 0, names: Names = NAMES, *, first_try: bool = False
+) -> Interpreter:
     text = f".visible .func f(\n .param .b64 f_param_0\n)\n{{\n{body}\nret;\n}}\n"
-    return Interpreter(read_ptx(text), names, State({}, (RING,), {}), lane, eager=eager)
+    return Interpreter(read_ptx(text), names, State({}, (RING,), {}), lane, first_try=first_try)
 
 
-def events(body: str, lane: int = 0, *, eager: bool = False) -> list[str]:
-    running = machine(body, lane, eager=eager)
+def events(body: str, lane: int = 0, *, first_try: bool = False) -> list[str]:
+    running = machine(body, lane, first_try=first_try)
     running.run("f", [0])
     running.finish()
-    return [str(event) for event in running.state.trace.events]
+    return [str(event) for event in running.state.log.events]
 
 
-@pytest.mark.parametrize("eager", [False, True])
-def test_waits_end_and_labels_of_two_scopes_are_two(eager: bool) -> None:
+@pytest.mark.parametrize("first_try", [False, True])
+def test_waits_end_and_labels_of_two_scopes_are_two(first_try: bool) -> None:
     body = WAIT.format("0x4000", "0") + WAIT.format("0x4008", "1")
-    assert events(body, eager=eager) == ["wait ab (item 0)", "wait ab (item 3)"]
+    assert events(body, first_try=first_try) == ["wait ab (item 0)", "wait ab (item 3)"]
 
 
 def test_labels_of_a_scope_hide_those_around_it() -> None:
     text = "L: mov.u32 %r1, 1;\n{ L: bra L; }\nbra L;"
     function = read_ptx(f".visible .func f()\n{{\n{text}\n}}\n").functions[0]
-    code = code_of(function)
+    code = function_code(function)
     assert [code.labels[item.operands] for item in code.instructions[1:]] == [1, 0]
 
 
@@ -123,7 +126,7 @@ def test_one_lane_is_elected() -> None:
 def test_arrivals_in_a_row_are_counted() -> None:
     running = machine("mbarrier.arrive.b64 _, [0x4000], 3; mbarrier.arrive.b64 _, [0x4000];")
     running.run("f", [0])
-    assert running.state.trace.arrivals == {0: 4}
+    assert running.state.log.arrivals == {0: 4}
 
 
 @pytest.mark.parametrize(
@@ -189,5 +192,5 @@ def test_others_nobody_can_follow(body: str) -> None:
 def test_atomics_on_shared_memory_are_accesses() -> None:
     running = machine("atom.shared.add.u32 %r1, [1280], 1; red.add.u32 [1024], 1;")
     running.run("f", [0])
-    found = {str(access) for access in running.state.trace.accesses[0]}
+    found = {str(access) for access in running.state.log.accesses[0]}
     assert found == {f"{kind} ab (stage {stage})" for kind in ("read", "write") for stage in (0, 1)}

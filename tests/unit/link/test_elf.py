@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 from hypothesis import given
 from hypothesis import strategies as st
 from link_fixtures import cubin
@@ -53,3 +57,31 @@ def test_a_damaged_cubin_is_refused_or_read_but_never_a_traceback(at: int, value
         elf.kernels(), elf.registers("demo"), elf.static_shared("demo")
     except PipelinkError as problem:
         assert problem.diagnostics[0].code == "PL0904"
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_][a-z0-9_$]{0,20}", fullmatch=True), st.binary(max_size=64)
+    ),
+    st.booleans(),
+)
+def test_sections_and_symbols_are_those_of_pyelftools(
+    kernels: dict[str, bytes], reserved: bool
+) -> None:
+    data = cubin(kernels, shared=dict.fromkeys(kernels, 2048), reserved=reserved)
+    read, oracle = Elf(data), ELFFile(BytesIO(data))
+    assert [(item.name, item.size, item.link, item.info) for item in read.sections] == [
+        (item.name, item["sh_size"], item["sh_link"], item["sh_info"])
+        for item in oracle.iter_sections()
+    ]
+    assert [item.data for item in read.sections if item.data] == [
+        item.data()
+        for item in oracle.iter_sections()
+        if item["sh_type"] != "SHT_NOBITS" and item.data()
+    ]
+    table = oracle.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
+    assert [(item.name, item.value, item.size, item.is_function) for item in read.symbols] == [
+        (item.name, item["st_value"], item["st_size"], item["st_info"]["type"] == "STT_FUNC")
+        for item in table.iter_symbols()
+    ]

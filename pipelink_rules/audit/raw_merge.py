@@ -13,8 +13,8 @@ from pipelink_rules.audit.compare import (
     Difference,
     access_difference,
     agrees,
-    difference,
-    first_event,
+    event_difference,
+    first_difference,
 )
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
 from pipelink_rules.audit.expected_trace import AllowedAccess, ExpectedTile
@@ -30,7 +30,7 @@ Lane = tuple[int, int]  # warp, lane
 class LaneGap:
     """Accesses of a lane between two of its events."""
 
-    low: int  # events of the promise that have happened for sure
+    low: int  # events of the expected tile that have happened for sure
     high: int  # position of the lane's next event
     marks: int  # __syncwarps before
     accesses: frozenset[Access]
@@ -38,7 +38,7 @@ class LaneGap:
 
 @dataclass
 class LanePart:
-    """What one lane does of the promise."""
+    """What one lane does of the expected tile."""
 
     marks: dict[int, int] = field(default_factory=dict)  # position -> __syncwarps before it
     arrivals: dict[int, int] = field(default_factory=dict)
@@ -49,19 +49,19 @@ class LanePart:
 
 @dataclass(frozen=True)
 class LaneMerger:
-    """The promise of one work item, for a role with raw ports."""
+    """Compares the lanes of a role with raw ports, together, with one expected tile."""
 
-    promise: ExpectedTile
+    expected: ExpectedTile
     contract: Contract
     raw: frozenset[str]
 
-    def judge(
-        self, traces: Mapping[Lane, ExecutionLog], *, whole: bool = True
+    def compare(
+        self, logs: Mapping[Lane, ExecutionLog], *, whole: bool = True
     ) -> tuple[Lane, Difference] | None:
         """The first difference, and whose it is.  whole: the lanes are all of the role."""
-        lead = max(traces, key=lambda lane: len(traces[lane].events))
-        parts = {lane: self._part(trace) for lane, trace in traces.items()}
-        strict = first_event(self.promise, without_marks(traces[lead]))
+        lead = max(logs, key=lambda lane: len(logs[lane].events))
+        parts = {lane: self._part(log) for lane, log in logs.items()}
+        strict = first_difference(self.expected, without_marks(logs[lead]))
         broken = next((lane for lane, part in parts.items() if part.wrong), None)
         if strict is not None and parts[lead].wrong:
             return lead, strict
@@ -79,17 +79,17 @@ class LaneMerger:
         return None
 
     # -- one lane ----------------------------------------------------------------------------
-    def _part(self, trace: ExecutionLog) -> LanePart:
-        part, events = LanePart(), self.promise.events
+    def _part(self, log: ExecutionLog) -> LanePart:
+        part, events = LanePart(), self.expected.events
         shared = {item.name for item in self.contract.buffers} | {
             port.name for port in self.contract.ports if port.space == "ring"
         }
-        generic = any(access.target in shared for found in trace.accesses for access in found)
-        stores = any(event.verb == "store" for event in trace.events)
+        generic = any(access.target in shared for found in log.accesses for access in found)
+        stores = any(event.verb == "store" for event in log.events)
         at, marks, low = 0, 0, 0
-        pending: list[tuple[int, frozenset[Access]]] = [(0, frozenset(trace.accesses[0]))]
-        for index, event in enumerate(trace.events):
-            after = frozenset(trace.accesses[index + 1])
+        pending: list[tuple[int, frozenset[Access]]] = [(0, frozenset(log.accesses[0]))]
+        for index, event in enumerate(log.events):
+            after = frozenset(log.accesses[index + 1])
             if event.verb == "syncwarp":
                 marks += 1
                 pending.append((marks, after))
@@ -106,7 +106,7 @@ class LaneMerger:
                     return part
             part.gaps += [LaneGap(low, place, count, found) for count, found in pending if found]
             part.marks.setdefault(place, marks)
-            arrived = trace.arrivals.get(index, 1)
+            arrived = log.arrivals.get(index, 1)
             part.arrivals[place] = part.arrivals.get(place, 0) + arrived
             part.moved[place] = part.moved.get(place, 0) + (event.count or 0)
             at = low = place + 1
@@ -141,17 +141,17 @@ class LaneMerger:
         return agrees(wanted, found)
 
     def _stages(self, name: str) -> int:
-        return self.promise.stages.get(name, 1)
+        return self.expected.stages.get(name, 1)
 
     def _difference(self, place: int, found: Event | None) -> Difference:
-        inside = place < len(self.promise.events)
-        wanted = self.promise.events[place] if inside else None
-        return difference(wanted, found, self.promise.ops[place] if inside else None, place)
+        inside = place < len(self.expected.events)
+        wanted = self.expected.events[place] if inside else None
+        return event_difference(wanted, found, self.expected.ops[place] if inside else None, place)
 
     # -- all lanes ---------------------------------------------------------------------------
     def _lacking(self, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
         """What nobody does, and what is done more or less often than promised."""
-        for place, event in enumerate(self.promise.events):
+        for place, event in enumerate(self.expected.events):
             doing = [part for part in parts.values() if place in part.marks]
             if not doing:
                 yield self._difference(place, None)
@@ -160,14 +160,14 @@ class LaneMerger:
                 if moved != event.count and event.count is not None:
                     yield self._difference(place, replace(event, count=moved))
             elif event.verb == "store" and len(doing) > 1:
-                op = self.promise.ops[place]
+                op = self.expected.ops[place]
                 what, found = f"does `{event}` more than once", f"{len(doing)} lanes do"
                 yield Difference("PL0934", what, op, event.target, "one store", found, place)
             if event.verb in ("expect", "commit", "release") and event.target in self.raw:
                 yield from self._arrivals(place, sum(part.arrivals.get(place, 0) for part in doing))
 
     def _arrivals(self, place: int, arrived: int) -> Iterator[Difference]:
-        event = self.promise.events[place]
+        event = self.expected.events[place]
         promised = evaluate(self.contract.port(event.target).arrivals, {})
         if arrived not in (0, promised):
             yield Difference(
@@ -182,7 +182,7 @@ class LaneMerger:
 
     def _orders(self, lane: Lane, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
         """A lane that acts on an item has waited for it, or a lane it met after that has."""
-        events, part = self.promise.events, parts[lane]
+        events, part = self.expected.events, parts[lane]
         for place in sorted(part.marks):
             event = events[place]
             if event.target not in self.raw or event.verb not in (*ACTS, "store"):
@@ -194,7 +194,7 @@ class LaneMerger:
                 yield Difference(
                     "PL0934",
                     f"does `{event}` in lane {lane[1]}, which has not waited for the item",
-                    self.promise.ops[opening],
+                    self.expected.ops[opening],
                     event.target,
                     f"{events[opening]} by this lane, or __syncwarp() after the lane that did",
                     str(event),
@@ -202,9 +202,12 @@ class LaneMerger:
                 )
 
     def _opening(self, place: int) -> int | None:
-        event, stages = self.promise.events[place], self._stages(self.promise.events[place].target)
+        event, stages = (
+            self.expected.events[place],
+            self._stages(self.expected.events[place].target),
+        )
         for before in range(place - 1, -1, -1):
-            other = self.promise.events[before]
+            other = self.expected.events[before]
             same = (other.item or 0) % stages == (event.item or 0) % stages
             if other.verb in WAITS and other.target == event.target and same:
                 return before
@@ -227,7 +230,7 @@ class LaneMerger:
                     continue
                 clauses = [
                     clause
-                    for clause in self.promise.clauses
+                    for clause in self.expected.clauses
                     if clause.op.verb == access.kind
                     and homes.get(clause.op.target, clause.op.target) == access.target
                 ]
@@ -237,7 +240,7 @@ class LaneMerger:
                     for c in clauses
                 ):
                     ops = [clause.op for clause in clauses]
-                    yield access_difference(access, gap.low, self.promise, ops)
+                    yield access_difference(access, gap.low, self.expected, ops)
 
     def _between(
         self, lane: Lane, gap: LaneGap, clause: AllowedAccess, parts: Mapping[Lane, LanePart]
@@ -249,7 +252,7 @@ class LaneMerger:
 
     def _given_on(self, clause: AllowedAccess) -> int:
         """The event that lets others at the bytes; the end of the work item where there is none."""
-        events = self.promise.events
+        events = self.expected.events
         for place in range(clause.last, len(events)):
             event = events[place]
             if event.target == clause.op.target and event.verb in ("release", "commit", "store"):
@@ -260,7 +263,7 @@ class LaneMerger:
         self, lane: Lane, gap: LaneGap, place: int, parts: Mapping[Lane, LanePart]
     ) -> bool:
         """Whether the accesses happen before the event, or before one arrival of it."""
-        events = self.promise.events
+        events = self.expected.events
         if place >= len(events) or place in parts[lane].marks:
             return gap.high <= place or place >= len(events)
         between = range(gap.high, place)
@@ -275,11 +278,11 @@ class LaneMerger:
         )
 
 
-def without_marks(trace: ExecutionLog) -> ExecutionLog:
-    """The trace as if nobody had met: accesses on both sides of a __syncwarp are together."""
+def without_marks(log: ExecutionLog) -> ExecutionLog:
+    """The log as if nobody had met: accesses on both sides of a __syncwarp are together."""
     plain = ExecutionLog()
-    plain.accesses[0] |= trace.accesses[0]
-    for event, after in zip(trace.events, trace.accesses[1:], strict=True):
+    plain.accesses[0] |= log.accesses[0]
+    for event, after in zip(log.events, log.accesses[1:], strict=True):
         if event.verb != "syncwarp":
             plain.emit(event)
         plain.accesses[-1] |= after
