@@ -72,7 +72,7 @@ PL_ENTRY(store)(const PL_COMPONENT::StoreRelocations&, PL_COMPONENT::StorePorts&
     keep_part(port, work, thread);
     pl_counter_signal(port.done, work.tile);
   } else {
-    pl_counter_until(port.ready, work.tile, kPARTS);
+    pl_counter_wait_until(port.ready, work.tile, kPARTS);
     add_share(port, work, thread);
   }
 }

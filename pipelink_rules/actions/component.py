@@ -256,7 +256,7 @@ def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], 
     findings = []
     for role in roles:
         found = measured[role.name]
-        if role.schedule:  # runs inside of other roles, which the audit watches
+        if role.scheduler:  # runs inside of other roles, which the audit watches
             continue
         for clause, promised, needed, what in (
             ("min", role.registers.minimum.literal, found.registers, "without spills"),

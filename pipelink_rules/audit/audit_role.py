@@ -59,7 +59,7 @@ def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> li
 
 def _audit_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     try:
-        if role.schedule:
+        if role.scheduler:
             broken = scheduler_difference(module, variant, role)
             return None if broken is None else _diagnostic(variant, role, broken)
         return _compare(module, variant, role)

@@ -1,6 +1,6 @@
 """Does a schedule deal the work items that its contract promises?  Runs it over all items.
 
-The check of counters relies on these promises (`ordinal_of`, `times`, `max`), that of protocols on
+The check of counters relies on these guarantees (`index_within`, `max`), that of protocols on
 the ranges and values of fields.  For several sizes of the tensors every item is computed, in order,
 and what came out is compared.
 """
@@ -101,7 +101,7 @@ def _cases(contract: Contract) -> Iterator[dict[str, int]]:
 
 def _count(contract: Contract, sizes: dict[str, int]) -> int:
     work = contract.work
-    return evaluate(work.items, sizes) if work and work.items else 0
+    return evaluate(work.tiles, sizes) if work and work.tiles else 0
 
 
 class _SchedulerCase:
@@ -131,12 +131,12 @@ class _SchedulerCase:
                 wanted = f"at least {field.minimum} = {least}"
             elif most is not None and given > most:
                 wanted = f"at most {field.maximum} = {most}"
-            elif field.ordinal_of:
-                group = (field.name, item[field.ordinal_of])
+            elif field.index_within:
+                group = (field.name, item[field.index_within])
                 before = self.before.get(group, 0)
                 self.before[group] = before + 1
                 if given != before:
-                    wanted = f"{before}, the items before it with {field.ordinal_of}={group[1]}"
+                    wanted = f"{before}, the items before it with {field.index_within}={group[1]}"
             if wanted:
                 return self._broken(field, wanted, f"{given} in item {number}")
         return None
@@ -157,11 +157,11 @@ class _SchedulerCase:
 
     def counted(self) -> Difference | None:
         """Whether every group has as many items as promised."""
-        times = {field.name: field for field in self.fields if field.times is not None}
+        times = {field.name: field for field in self.fields if field.index_count is not None}
         for (name, group), found in sorted(self.before.items()):
-            wanted = evaluate(times[name].times or "0", {})
+            wanted = evaluate(times[name].index_count or "0", {})
             if found != wanted:
-                said = f"{wanted} items with {times[name].ordinal_of}={group}"
+                said = f"{wanted} items with {times[name].index_within}={group}"
                 return self._broken(times[name], said, str(found))
         return None
 

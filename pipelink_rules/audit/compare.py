@@ -68,14 +68,14 @@ def event_difference(
         what = f"does `{wanted.verb}` another item of `{target}`"
         return Difference("PL0916", what, op, target, clause, actual, position)
     what = f"does `{_name(wanted)}` with another number"
-    code = "PL0918" if wanted.verb in ("await", "until") else "PL0917"
+    code = "PL0918" if wanted.verb in ("await", "wait_until") else "PL0917"
     return Difference(code, what, op, target, clause, actual, position)
 
 
 def _name(event: Event | None) -> str:
     if event is None:
         return ""
-    if event.verb in ("signal", "until"):
+    if event.verb in ("signal", "wait_until"):
         return f"{event.verb} {event.target}"
     if event.verb in ("await", "copy", "store"):
         return str(replace(event, item=None, count=event.count if event.verb == "await" else None))
@@ -199,7 +199,7 @@ class ScratchSlices:
         """The first address that belongs to another piece as well."""
         named: dict[str, set[Operation]] = {}
         for op in operations(self.role.body):
-            if op.index and op.verb not in ("signal", "until"):
+            if op.index and op.verb not in ("signal", "wait_until"):
                 name = op.source if op.verb in ("copy", "store") else op.target
                 named.setdefault(name, set()).add(op)
         for port, address in sorted(touched):

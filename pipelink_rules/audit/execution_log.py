@@ -31,7 +31,7 @@ class Event:
             text = f"commit mma -> {self.target}"
         if self.verb == "await":
             return f"{text} {self.count} {self.member}".rstrip()
-        if self.verb in ("signal", "until"):
+        if self.verb in ("signal", "wait_until"):
             threshold = f" {self.count}" if self.count is not None else ""
             return f"{self.verb} {self.target}[{self.item}]{threshold}"
         extra = [f"item {self.item}"] if self.item is not None else []

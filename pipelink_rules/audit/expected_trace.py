@@ -12,7 +12,7 @@ from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation, Port, Repeat
 from pipelink_rules.model.source_span import Expr
 
-_ORDERING = ("sync", "arrive", "fence", "signal", "until")
+_ORDERING = ("sync", "arrive", "fence", "signal", "wait_until")
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class _Expansion:
             return Event("await", name, count=op.count, member="full" if op.full else "")
         if op.verb == "signal":
             return Event("signal", name, evaluate(op.index[0], environment))
-        if op.verb == "until":
+        if op.verb == "wait_until":
             wanted = evaluate(op.threshold or Expr("0"), environment)
-            return Event("until", name, evaluate(op.index[0], environment), wanted)
+            return Event("wait_until", name, evaluate(op.index[0], environment), wanted)
         if op.verb == "release":
             return self._release(name, op.lag)
         if op.verb == "store":

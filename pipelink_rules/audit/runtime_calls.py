@@ -238,7 +238,7 @@ def _signal(state: State, names: Names, arguments: Sequence[Value]) -> None:
 
 def _until(state: State, names: Names, arguments: Sequence[Value]) -> None:
     name = _counter(state, names, arguments[0])
-    state.emit(Event("until", name, known(arguments[1]), known(arguments[2])))
+    state.emit(Event("wait_until", name, known(arguments[1]), known(arguments[2])))
 
 
 _RUNTIME_CALLS: dict[str, RuntimeCall] = {
@@ -266,7 +266,7 @@ _RUNTIME_CALLS: dict[str, RuntimeCall] = {
     "pl_tensor_fence_before": _fence("tensor before"),
     "pl_tensor_fence_after": _fence("tensor after"),
     "pl_counter_signal": _signal,
-    "pl_counter_until": _until,
+    "pl_counter_wait_until": _until,
     "pl_barrier_sync": _barrier("sync"),
     "pl_barrier_arrive": _barrier("arrive"),
 }

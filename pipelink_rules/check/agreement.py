@@ -103,7 +103,7 @@ def _range(symbol: Symbol) -> str:
 
 def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0068: the tiles of one work kind are equal."""
-    scheduler = index.program.schedule[0]
+    scheduler = index.program.scheduler[0]
     given = index.contracts[scheduler].work
     if given is None:
         return
@@ -137,7 +137,7 @@ def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0806: the schedule deals items to clusters of the declared shape."""
-    program, scheduler = index.program, index.program.schedule[0]
+    program, scheduler = index.program, index.program.scheduler[0]
     work = index.contracts[scheduler].work
     if work is None:
         return

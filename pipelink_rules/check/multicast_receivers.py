@@ -15,7 +15,7 @@ from pipelink_rules.model.source_span import Span
 def check_multicast_receivers(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0804: no count of operations depends on a field that varies inside a cluster."""
     program = index.program
-    scheduler = program.schedule[0]
+    scheduler = program.scheduler[0]
     work = index.contracts[scheduler].work
     varying = {field.name: field for field in work.fields if field.along} if work else {}
     shared = [channel for channel in program.channels if channel.multicast]

@@ -30,7 +30,7 @@ _VERBS = {
     ("registers", "out"): ("write",),
     ("global", "in"): ("read", "copy"),
     ("global", "out"): ("write", "store"),
-    ("counter", "in"): ("until",),
+    ("counter", "in"): ("wait_until",),
     ("counter", "out"): ("signal",),
 }
 
@@ -39,7 +39,7 @@ def check_convergence(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0707: wgmma runs in converged warpgroups, runtime operations in converged warps."""
     for instance in index.program.instances:
         for role in instance.variant.contract.roles:
-            if role.schedule:
+            if role.scheduler:
                 continue
             ops = list(operations((*role.prologue, *role.body, *role.epilogue)))
             groups = [op for op in ops if op.wgmma]
@@ -92,7 +92,7 @@ def check_declared_accesses(index: ProgramIndex) -> Iterator[Diagnostic]:
         for port in contract.ports:
             role = contract.role(port.role)
             verbs = _VERBS.get((port.space, port.direction), ())
-            if verbs and not port.raw and not role.schedule and not _used(role, port, verbs):
+            if verbs and not port.raw and not role.scheduler and not _used(role, port, verbs):
                 yield _unused(instance.name, role, "port", port.name, port.span, verbs)
         for buffer in contract.buffers:
             role = contract.role(buffer.role)

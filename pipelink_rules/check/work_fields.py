@@ -15,7 +15,7 @@ SAMPLES = 32
 
 def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1001: the schedule gives only values that every role can take."""
-    scheduler = index.program.schedule[0]
+    scheduler = index.program.scheduler[0]
     contract = index.contracts[scheduler]
     given = {field.name: field for field in contract.work.fields} if contract.work else {}
     for instance in index.program.instances:
@@ -24,7 +24,7 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
             continue
         for field in work.fields:
             source = given.get(field.name)
-            if source and field.ordinal_of and not _numbers_alike(source, field):
+            if source and field.index_within and not _numbers_alike(source, field):
                 yield _numbered_otherwise(scheduler, instance.name, source, field)
                 continue
             problem = _outside(contract, source, field) if source else ""
@@ -48,12 +48,18 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 
 def _numbers_alike(source: WorkField, field: WorkField) -> bool:
-    same = source.ordinal_of == field.ordinal_of
-    return same and evaluate(source.times or "0", {}) == evaluate(field.times or "0", {})
+    same = source.index_within == field.index_within
+    return same and evaluate(source.index_count or "0", {}) == evaluate(
+        field.index_count or "0", {}
+    )
 
 
 def _numbering(field: WorkField) -> str:
-    return f"{field.times} items of each {field.ordinal_of}" if field.ordinal_of else "any number"
+    return (
+        f"{field.index_count} items of each {field.index_within}"
+        if field.index_within
+        else "any number"
+    )
 
 
 def _numbered_otherwise(

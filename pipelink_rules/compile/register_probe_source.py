@@ -24,7 +24,7 @@ def kernel_name(role: str) -> str:
 
 def probe_threads(role: Role) -> int:
     """Threads of a role as declared; a schedule runs inside of other roles and gets a warp."""
-    return 32 * max(1, evaluate(role.warps, {})) if not role.schedule else 32
+    return 32 * max(1, evaluate(role.warps, {})) if not role.scheduler else 32
 
 
 def probe_source(variant: Variant) -> str:
@@ -60,9 +60,9 @@ def _kernel(variant: Variant, role: Role) -> list[str]:
     ports = [port for port in contract.ports if port.role == role.name]
     fragments = [port for port in ports if port.space == "registers" and not port.in_place]
     lines += [f"  float {port.name}[{fragment_floats(port)}];" for port in fragments]
-    if not role.schedule:
+    if not role.scheduler:
         lines += [f"  const {types[0]} pl_at{{{', '.join(_relocations(contract, role))}}};"]
-    kind = types[0] if role.schedule else types[1]
+    kind = types[0] if role.scheduler else types[1]
     lines += [
         f"  {kind} pl_port{{{', '.join(_port_values(contract, role))}}};",
         "  for (uint32_t item = blockIdx.x; item < probe.items; item += gridDim.x) {",
@@ -75,7 +75,7 @@ def _work_item(variant: Variant, role: Role, fragments: list[Port]) -> list[str]
     fields = variant.contract.work.fields if variant.contract.work else ()
     symbol = variant.symbol(role.name)
     kind = role_types(variant, role)[-1]
-    if role.schedule:
+    if role.scheduler:
         stores = [
             f"probe.results[item * {len(fields)} + {n}] = __int_as_float(pl_work.{field.name});"
             for n, field in enumerate(fields)

@@ -39,7 +39,7 @@ class Block:
         if not isinstance(node, MappingNode):
             self.wrong(node, "a mapping of clauses", what)
             return
-        left = set(keys) - {key.text for key, _ in node.entries}
+        left = set(keys) - {key.text for key, _ in node.entries if not key.derived}
         for key, value in node.entries:
             if key.text in self.nodes:
                 findings.add(

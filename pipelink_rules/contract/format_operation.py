@@ -17,8 +17,8 @@ def format_operation(op: Operation) -> str:
         return f"commit {op.source} -> {op.target}"
     if op.verb == "await" and op.target.startswith("tensor"):
         return f"await {op.target}"
-    if op.verb == "until":
-        return f"until {op.target}{op.piece} {op.threshold}"
+    if op.verb == "wait_until":
+        return f"wait_until {op.target}{op.piece} {op.threshold}"
     if op.verb == "await":
         return f"await {op.target} {op.count}" + (" full" if op.full else "")
     if op.verb == "release":

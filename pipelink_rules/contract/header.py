@@ -80,7 +80,7 @@ def fragment_floats(port: Port) -> int:
 def role_types(variant: Variant, role: Role) -> tuple[str, ...]:
     """The C++ types of an entry's structs: relocations (not for a schedule), ports, work."""
     stem = f"{namespace_of(variant)}::{cap_words(role.name)}"
-    kinds = ("Ports", "Work") if role.schedule else ("Relocations", "Ports", "Work")
+    kinds = ("Ports", "Work") if role.scheduler else ("Relocations", "Ports", "Work")
     return tuple(stem + kind for kind in kinds)
 
 
@@ -93,7 +93,7 @@ def _entry_macro(variant: Variant, role: Role) -> list[str]:
 
 def _prototype(variant: Variant, role: Role) -> str:
     types = role_types(variant, role)
-    if role.schedule:
+    if role.scheduler:
         arguments = f"const {types[0]}& port, uint32_t item, {types[1]}& work"
     else:
         arguments = (
@@ -144,7 +144,7 @@ def _item(port: Port) -> list[str]:
 def _role_types(contract: Contract, role: Role) -> list[str]:
     stem = cap_words(role.name)
     lines: list[str] = []
-    if not role.schedule:
+    if not role.scheduler:
         lines += _struct(f"{stem}Relocations", _relocations(contract, role))
     lines += _struct(f"{stem}Ports", _ports(contract, role))
     fields = contract.work.fields if contract.work else ()
@@ -169,7 +169,7 @@ def _relocations(contract: Contract, role: Role) -> list[str]:
 def _ports(contract: Contract, role: Role) -> list[str]:
     mine = [port for port in contract.ports if port.role == role.name]
     lines = [line for port in mine for line in _port_field(port)]
-    if role.schedule and contract.work and contract.work.cluster:
+    if role.scheduler and contract.work and contract.work.cluster:
         lines.append("pipelink::ClusterPlace pl_cluster;")
     return lines + [f"int32_t {symbol.name};" for symbol in contract.symbols]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelink_rules.contract.block_parser import Block
+from pipelink_rules.contract.derive import complete
 from pipelink_rules.contract.findings import Findings
 from pipelink_rules.contract.header import cap_words
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
@@ -32,23 +33,37 @@ from pipelink_rules.contract.parse_ports import (
     read_port,
 )
 from pipelink_rules.contract.parse_roles import ROLE_KEYS, read_role
-from pipelink_rules.contract.yaml_tree import MappingNode, describe, read_nodes, read_text
-from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
+from pipelink_rules.contract.yaml_tree import (
+    MappingNode,
+    Node,
+    ScalarNode,
+    describe,
+    read_nodes,
+    read_text,
+)
+from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import Contract, Param, Port, Role
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MOST_FINDINGS = 100  # of one file
+REWRITE = (  # from version 1
+    "`until C[F] N` is `wait_until C[F] N`",
+    "`items: N` of `work` is `tiles: N`",
+    "`ordinal_of: F, times: N` of a work field is `index_within: {field: F, of: N}`",
+    "`schedule: true` of a role is `scheduler: true`",
+    "clauses that follow from others can be removed (docs/contracts.md)",
+)
 VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?")
 
 KEYS = {
     "contract": True,
     "component": True,
-    "version": True,
+    "version": False,
     "summary": True,
-    "arch": True,
+    "arch": False,
     "params": False,
     "symbols": False,
     "where": False,
@@ -72,9 +87,10 @@ def load_contract(path: str | Path) -> Contract:
 def parse_contract(text: str, file: str) -> Contract:
     """The contract of a text; `file` is the name that spans carry."""
     findings = Findings()
-    top = Block(findings, read_nodes(text, file), "the contract", Span(file, 1, 1), KEYS)
-    _check_version(top)
-    if not top.readable or (findings.found and _other_version(top)):
+    nodes = read_nodes(text, file)
+    _check_version(nodes, file)
+    top = Block(findings, complete(nodes, file), "the contract", Span(file, 1, 1), KEYS)
+    if not top.readable:
         raise PipelinkError(findings.found)
     contract = _contract(top, findings, file)
     if findings.found:
@@ -83,24 +99,30 @@ def parse_contract(text: str, file: str) -> Contract:
     return contract
 
 
-def _other_version(top: Block) -> bool:
-    return any(item.code == "PL0004" for item in top.findings.found)
-
-
-def _check_version(top: Block) -> None:
-    node = top.scalar("contract", "the version of the contract language")
-    if node is not None and node.text != str(SCHEMA_VERSION):
-        top.findings.add(
-            "PL0004",
-            f"this contract is written in version {node.text} of the language",
-            node.span,
-            expected=f"contract: {SCHEMA_VERSION}",
-            found=f"contract: {node.text}",
-            helps=("update PipeLink, or write the contract in the version it knows",),
-        )
+def _check_version(nodes: Node, file: str) -> None:
+    """Raises PL0004 for a contract of another version of the language: that, and nothing else."""
+    entries = nodes.entries if isinstance(nodes, MappingNode) else ()
+    node = next((value for key, value in entries if key.text == "contract"), None)
+    if not isinstance(node, ScalarNode) or node.text == str(SCHEMA_VERSION) or not node.text:
+        return
+    raise error(
+        "PL0004",
+        f"this contract is written in version {node.text} of the language",
+        node.span,
+        expected=f"contract: {SCHEMA_VERSION}",
+        found=f"contract: {node.text}",
+        notes=REWRITE if node.text == "1" else (),
+        helps=(
+            f"rewrite the clauses and set `contract: {SCHEMA_VERSION}`"
+            if node.text == "1"
+            else "update PipeLink, or write the contract in the version it knows",
+        ),
+        subject=file,
+    )
 
 
 def _contract(top: Block, findings: Findings, file: str) -> Contract:
+    top.scalar("contract", "the version of the contract language")
     _declare(top)
     params = tuple(read_param(*item) for item in top.blocks("params", PARAM_KEYS, "parameter"))
     findings.dtype_params.update(param.name for param in params if param.type == "dtype")

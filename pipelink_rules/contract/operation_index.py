@@ -23,7 +23,7 @@ _AFTER_VERB = re.compile(rf"(\w+ ){_INDEX}()")
 _PLACES = {  # elsewhere than behind the verb, or with more behind it
     "copy": re.compile(rf"(copy ){_INDEX}( ?->.*)"),
     "store": re.compile(rf"(store [^\[\]]*-> ?){_INDEX}()"),
-    "until": re.compile(rf"(until ){_INDEX}( .*)"),
+    "wait_until": re.compile(rf"(wait_until ){_INDEX}( .*)"),
 }
 _WITHOUT = ("await", "fence", "release")
 

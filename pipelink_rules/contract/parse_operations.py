@@ -34,7 +34,7 @@ VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sync": ("sync BARRIER", ("named barrier",)),
     "arrive": ("arrive BARRIER", ("named barrier",)),
     "signal": ("signal COUNTER[FIELD]", ("counter out",)),
-    "until": ("until COUNTER[FIELD] SIGNALS", ("counter in",)),
+    "wait_until": ("wait_until COUNTER[FIELD] SIGNALS", ("counter in",)),
 }
 # What a role may do outside its work items, where the glue calls the runtime for it.
 OUTSIDE = frozenset({"await", "fence", "sync", "arrive"})
@@ -51,7 +51,7 @@ _FORMS = {
     "release": re.compile(rf"release ({_NAME})(?: lag ([0-9]+))?"),
     "store": re.compile(rf"store ({_NAME}) ?-> ?({_NAME})"),
     "fence": re.compile(r"fence (async|tensor before|tensor after|global)"),
-    "until": re.compile(rf"until ({_NAME}) (.+)"),
+    "wait_until": re.compile(rf"wait_until ({_NAME}) (.+)"),
 }
 _ONE = re.compile(rf"({'|'.join(VERBS)}) ({_NAME})")
 
@@ -189,7 +189,7 @@ def _parse(verb: str, text: str) -> Operation | None:
         return Operation(verb, part[0], lag=int((part[1] or "0")[:6]))
     if verb == "store":
         return Operation(verb, part[0], source=part[1])
-    if verb == "until":
+    if verb == "wait_until":
         return Operation(verb, part[0], threshold=Expr(part[1]))
     return Operation(verb, part[0] if verb == "fence" else part[1])
 

@@ -26,11 +26,12 @@ WORK_KEYS = {
     "kind": True,
     "direction": True,
     "tile": True,
-    "items": False,
+    "tiles": False,
     "cluster": False,
     "fields": True,
 }
-FIELD_KEYS = dict.fromkeys(("value", "min", "max", "ordinal_of", "times", "along"), False)
+FIELD_KEYS = dict.fromkeys(("value", "min", "max", "default", "index_within", "along"), False)
+WITHIN_KEYS = {"field": True, "of": True}
 AXES = ("x", "y")  # of a cluster
 NUMERIC_KEYS = {
     "accumulate": False,
@@ -123,17 +124,19 @@ def read_work(top: Block) -> Work | None:
         return None
     direction = block.word("direction", DIRECTIONS, "")
     if direction == "in":
-        block.refuse("items", "it takes work items; the schedule says how many there are")
-        block.refuse("cluster", "the schedule says which clusters it serves")
+        block.refuse("tiles", "the tile scheduler says how many work tiles there are")
+        block.refuse("cluster", "the tile scheduler says which clusters it serves")
     elif direction == "out":
-        block.require("items", "a schedule says how many work items there are")
+        block.require("tiles", "a tile scheduler says how many work tiles there are")
     fields = []
     for name, inner in block.blocks("fields", FIELD_KEYS, "work field"):
         if direction == "in":
-            inner.refuse("value", "the schedule computes it")
-            inner.refuse("along", "the schedule says where it varies")
+            inner.refuse("value", "the tile scheduler computes it")
+            inner.refuse("along", "the tile scheduler says where it varies")
         elif "cluster" not in block:
-            inner.refuse("along", "the schedule serves no cluster", "add `cluster` to `work`")
+            inner.refuse("along", "the tile scheduler serves no cluster", "add `cluster` to `work`")
+        if direction == "out":
+            inner.refuse("default", "the tile scheduler computes it")
         if "value" in inner:
             inner.refuse("along", "its value is the same for all")
         fields.append(
@@ -142,13 +145,13 @@ def read_work(top: Block) -> Work | None:
                 inner.expr("value", LAUNCH_TIME),
                 inner.expr("min", LAUNCH_TIME) or Expr("0"),
                 inner.expr("max", LAUNCH_TIME),
-                _ordinal_of(inner, name),
-                inner.expr("times", COMPILE_TIME),
-                _axes(inner),
-                inner.span,
+                *_index_within(inner, name),
+                along=_axes(inner),
+                default=inner.expr("default", COMPILE_TIME),
+                span=inner.span,
             )
         )
-    _check_ordinals(top, fields)
+    _check_indices(top, fields)
     kind = block.scalar("kind", "a word")
     if kind is not None and (reason := invalid_identifier_reason(kind.text)):
         top.findings.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
@@ -157,34 +160,34 @@ def read_work(top: Block) -> Work | None:
         direction,
         block.exprs("tile", COMPILE_TIME),
         tuple(fields),
-        block.expr("items", LAUNCH_TIME),
+        block.expr("tiles", LAUNCH_TIME),
         _cluster(block),
         block.span,
     )
 
 
-def _ordinal_of(block: Block, name: str) -> str:
-    node = block.scalar("ordinal_of", "the name of a work field")
-    if node is None:
-        block.refuse("times", "it counts nothing", "add `ordinal_of: FIELD`")
-        return ""
-    block.require("times", "it counts the items of a field", "say how many there are of each")
-    block.refuse("value", "it varies from item to item")
-    if node.text == name:
-        block.wrong(node, "another field", block.named("ordinal_of"))
-    return node.text
+def _index_within(block: Block, name: str) -> tuple[str, Expr | None]:
+    """`index_within: {field: tile, of: 4}`: the field whose work tiles it numbers, how many."""
+    inner = block.block("index_within", WITHIN_KEYS)
+    if inner is None:
+        return "", None
+    block.refuse("value", "it varies from work tile to work tile")
+    node = inner.scalar("field", "the name of a work field")
+    if node is not None and node.text == name:
+        block.wrong(node, "another field", block.named("index_within"))
+    return node.text if node else "", inner.expr("of", COMPILE_TIME)
 
 
-def _check_ordinals(top: Block, fields: list[WorkField]) -> None:
+def _check_indices(top: Block, fields: list[WorkField]) -> None:
     names = [field.name for field in fields]
     for field in fields:
-        if field.ordinal_of and field.ordinal_of not in names:
+        if field.index_within and field.index_within not in names:
             top.findings.add(
                 "PL0016",
-                f"`ordinal_of` of work field `{field.name}` names `{field.ordinal_of}`, "
+                f"`index_within` of work field `{field.name}` names `{field.index_within}`, "
                 "which is not declared",
                 field.span,
-                helps=similar_name_help(field.ordinal_of, names, "fields"),
+                helps=similar_name_help(field.index_within, names, "fields"),
             )
 
 

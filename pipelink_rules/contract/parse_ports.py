@@ -6,8 +6,6 @@ from collections.abc import Collection
 
 from pipelink_rules.contract.block_parser import Block
 from pipelink_rules.contract.findings import Findings
-from pipelink_rules.contract.tiles import SWIZZLES, read_tile
-from pipelink_rules.contract.workspace import INITS, SCOPES, check_counter, check_scratch
 from pipelink_rules.contract.yaml_tree import Node, ScalarNode, SequenceNode
 from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import (
@@ -17,6 +15,7 @@ from pipelink_rules.model.contract import (
     NamedBarrier,
     Port,
     Stages,
+    TileAccess,
 )
 from pipelink_rules.model.source_span import Expr, Span
 
@@ -25,6 +24,9 @@ DIRECTIONS = ("in", "out")
 PROXIES = ("generic", "async")
 FRAGMENTS = ("wgmma_m64",)
 SCALARS = ("f32", "i32", "u32")
+SWIZZLES = (0, 32, 64, 128)
+SCOPES = ("cta", "cluster", "gpu", "sys")  # from narrow to wide
+INITS = ("none", "zero")
 ALIGNMENTS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 # clause -> spaces it applies to; every clause of a port
@@ -63,6 +65,7 @@ NEEDED = {
 }
 PORT_KEYS = {clause: clause in ("space", "role") for clause in CLAUSES}
 MEMBER_KEYS = {"dtype": True, "shape": True, "strides": False, "swizzle": False}
+TILE_KEYS = {"box": False, "swizzle": False, "along": False}
 STAGES_KEYS = {"min": False, "max": False}
 BUFFER_KEYS = {"role": True, "bytes": True, "align": False, "stages": False}
 BARRIER_KEYS = {"roles": True, "count": True}
@@ -104,9 +107,9 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
     if space == "scalar" and out:
         block.refuse("direction", "a scalar is given by the caller")
     if space == "counter":
-        check_counter(block, out)
+        _check_counter(block, out)
     elif space == "global":
-        check_scratch(block, out)
+        _check_scratch(block, out)
     members: tuple[Member, ...] = ()
     if space == "ring":
         _check_ring(block, out)
@@ -144,7 +147,7 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
         fragment=block.word("fragment", FRAGMENTS, ""),
         in_place=word.text if word else "",
         pending=block.integer("pending", 0, 0, 16),
-        tile=read_tile(block),
+        tile=_tile(block),
         align=block.choice("align", ALIGNMENTS, 16),
         scratch=block.flag("scratch", False),
         init=block.word("init", INITS, ""),
@@ -273,3 +276,66 @@ def read_barrier(name: str, block: Block, roles: Collection[str]) -> NamedBarrie
     members = tuple(_role(block, node, roles) for node in block.words("roles", "roles"))
     count = block.expr("count", COMPILE_TIME) or Expr("32")
     return NamedBarrier(name, members, count, block.span)
+
+
+def _tile(block: Block) -> TileAccess | None:
+    """The clause `tile` of a global port."""
+    inner = block.block("tile", TILE_KEYS)
+    if inner is None:
+        return None
+    inner.require("box", "it cannot be derived: no ring tile is copied")
+    box = inner.exprs("box", COMPILE_TIME)
+    shape = block.nodes.get("shape")
+    if box and isinstance(shape, SequenceNode) and not len(box) == len(shape.items) <= 5:
+        block.findings.add(
+            "PL0017",
+            f"{inner.named('box')} has another rank than `shape`, or more than 5 modes",
+            inner.places["box"],
+            expected=f"{len(shape.items)} extents, slowest first",
+            found=str(len(box)),
+        )
+    swizzle = inner.choice("swizzle", SWIZZLES, 0)
+    return TileAccess(box, swizzle, _along(inner), inner.span)
+
+
+def _along(block: Block) -> tuple[str, ...] | None:
+    """The work fields that the coordinates depend on; None where it is left out."""
+    if "along" not in block:
+        return None
+    known = block.findings.known
+    found = []
+    for node in block.items("along", "work fields", may_be_empty=True):
+        if not isinstance(node, ScalarNode):
+            block.wrong(node, "a work field", block.named("along"))
+        elif known.get(node.text) == "field" or block.findings.blind:
+            found.append(node.text)
+        else:
+            fields = [name for name, kind in known.items() if kind == "field"]
+            block.findings.add(
+                "PL0016",
+                f"{block.named('along')} names `{node.text}`, which is not a work field",
+                node.span,
+                helps=similar_name_help(node.text, fields, "work fields"),
+            )
+    return tuple(sorted(set(found)))
+
+
+def _check_counter(block: Block, out: bool) -> None:
+    """Who signals says how many counters there are and how often a signal counts."""
+    if out:
+        block.require("count", "it signals, and is the one that knows how many counters there are")
+    else:
+        for clause in ("count", "arrivals"):
+            block.refuse(clause, "it waits; the port that signals says so")
+
+
+def _check_scratch(block: Block, out: bool) -> None:
+    """Scratch is reached by plain addresses; who writes it says what is there at first."""
+    if not block.flag("scratch", False):
+        block.refuse("init", "it is a tensor of the caller", "set `scratch: true`")
+        return
+    block.refuse("tile", "scratch memory is reached by plain addresses")
+    if out:
+        block.require("init", "somebody may have to clear it", "`init: none` or `init: zero`")
+    else:
+        block.refuse("init", "it reads; the port that writes says what is there at first")

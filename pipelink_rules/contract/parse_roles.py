@@ -12,9 +12,9 @@ CONVERGED = ("thread", "warp", "warpgroup", "role")
 SPLIT = ("role", "warpgroup", "warp")
 
 ROLE_KEYS = dict.fromkeys(
-    ("schedule", "warps", "converged", "split", "registers", "prologue", "body", "epilogue"), False
+    ("scheduler", "warps", "converged", "split", "registers", "prologue", "body", "epilogue"), False
 )
-REGISTERS_KEYS = {"min": True, "want": False, "entry": False}
+REGISTERS_KEYS = {"min": False, "want": False, "entry": False}
 
 
 def read_role(
@@ -23,18 +23,18 @@ def read_role(
     work: Work | None,
     reach: OperationScope,
 ) -> Role:
-    schedule = block.flag("schedule", False)
-    for key in ("warps", "registers", "body"):
-        if schedule:
-            block.refuse(key, "a schedule runs inside the other roles")
+    scheduler = block.flag("scheduler", False)
+    for key in ("warps", "body"):
+        if scheduler:
+            block.refuse(key, "a tile scheduler runs inside the other roles")
         else:
             block.require(key, "it runs on warps of its own")
-    if schedule:
-        for key in ("converged", "split", "prologue", "epilogue"):
-            block.refuse(key, "a schedule runs inside the other roles")
+    if scheduler:
+        for key in ("registers", "converged", "split", "prologue", "epilogue"):
+            block.refuse(key, "a tile scheduler runs inside the other roles")
         if work is not None and work.direction == "in":
             block.refuse(
-                "schedule",
+                "scheduler",
                 "the work of this component is an input",
                 "set `direction: out` of `work`",
             )
@@ -46,7 +46,7 @@ def read_role(
         converged=block.word("converged", CONVERGED, "warp"),
         split=block.word("split", SPLIT, "role"),
         registers=_registers(block, mma),
-        schedule=schedule,
+        scheduler=scheduler,
         uses_mma=mma,
         span=block.span,
         spans=tuple(sorted(block.places.items())),

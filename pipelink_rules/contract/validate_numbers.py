@@ -71,7 +71,7 @@ def check_bound(
     """Raises PL0029 for every number that no program could use."""
     bounds = _Bounds(contract, values, place)
     for role in bound.roles:
-        if role.schedule:
+        if role.scheduler:
             continue
         name = f"role `{role.name}`"
         warps = bounds.number(role.warps, f"`warps` of {name}", 1, WARPS_CTA)
@@ -116,8 +116,8 @@ def check_bound(
         )
     for field in bound.work.fields if bound.work else ():
         bounds.number(
-            field.times,
-            f"`times` of work field `{field.name}`",
+            field.index_count,
+            f"`index_within.of` of work field `{field.name}`",
             1,
             MOST_TIMES,
             why="every one of these items is judged by itself",

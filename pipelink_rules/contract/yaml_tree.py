@@ -30,6 +30,7 @@ class ScalarNode:
     text: str
     plain: bool  # written without quotes
     span: Span
+    derived: bool = False  # not written: it follows from other clauses
 
 
 @dataclass(frozen=True)

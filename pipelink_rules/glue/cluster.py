@@ -49,7 +49,7 @@ def numbers(program: Program) -> tuple[str, str]:
 
 def place(program: Program) -> list[str]:
     """What a schedule that serves clusters is given."""
-    work = program.instance(program.schedule[0]).variant.contract.work
+    work = program.instance(program.scheduler[0]).variant.contract.work
     if work is None or not work.cluster:
         return []
     along = program.cluster[0]

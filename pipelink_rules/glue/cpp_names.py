@@ -18,7 +18,7 @@ def constant(name: str) -> str:
 
 def stem(program: Program, instance: str, role: str) -> str:
     """The stem of the variables of one entry: the instance, and the role where it has several."""
-    roles = [r for r in program.instance(instance).variant.contract.roles if not r.schedule]
+    roles = [r for r in program.instance(instance).variant.contract.roles if not r.scheduler]
     return instance if len(roles) <= 1 else f"{instance}_{role}"
 
 

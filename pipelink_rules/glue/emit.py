@@ -158,8 +158,8 @@ def _set_up(
     cluster.emit_prologue(out, program)
     tensor_memory.load_base(out, placement)
     out.line()
-    work = program.instance(program.schedule[0]).variant.contract.work
-    items = cpp_expression(work.items) if work and work.items else "0"
+    work = program.instance(program.scheduler[0]).variant.contract.work
+    items = cpp_expression(work.tiles) if work and work.tiles else "0"
     out.line(f"const uint32_t items = {items};")
     out.line()
 

@@ -67,7 +67,7 @@ class _RoleWriter:
                     self.out.line(f"float {instance}_{port.name}[{fragment_floats(port)}];")
 
     def _schedule_ports(self) -> None:
-        instance, name = self.program.schedule
+        instance, name = self.program.scheduler
         variant = self._variant(instance)
         symbols = [f".{s.name} = {self.symbols[s.name]}" for s in variant.contract.symbols]
         kind = role_types(variant, self._role(instance, name))[0]
@@ -159,7 +159,7 @@ class _RoleWriter:
     # -- work item ---------------------------------------------------------------------------
     def _work_item(self) -> None:
         out = self.out
-        instance, name = self.program.schedule
+        instance, name = self.program.scheduler
         variant = self._variant(instance)
         kind = role_types(variant, self._role(instance, name))[1]
         out.line(f"{kind} {instance}_work;")
@@ -190,9 +190,14 @@ class _RoleWriter:
     def _call(self, instance: str, name: str, thread: str) -> None:
         variant, role = self._variant(instance), self._role(instance, name)
         variable = stem(self.program, instance, name)
-        schedule = self.program.schedule[0]
+        scheduler = self.program.scheduler[0]
+        offered = self._variant(scheduler).contract.work
+        given = {field.name for field in (offered.fields if offered else ())}
         work = variant.contract.work
-        fields = [f".{f.name} = {schedule}_work.{f.name}" for f in (work.fields if work else ())]
+        fields = [  # a field that the tile scheduler does not have keeps its default
+            f".{f.name} = {f'{scheduler}_work.{f.name}' if f.name in given else f.default}"
+            for f in (work.fields if work else ())
+        ]
         self.out.listed(f"const {role_types(variant, role)[2]} {variable}_work{{", fields, "};")
         self.out.listed(
             f"{variant.symbol(name)}(",

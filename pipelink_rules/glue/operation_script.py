@@ -23,14 +23,14 @@ _Steps = tuple[ScriptOp | ScriptLoop, ...]
 
 def script_of(program: Program, warps: dict[str, int]) -> Script:
     """What every role does; `warps` gives the first warp of each (Placement.warps)."""
-    instance, _ = program.schedule
+    instance, _ = program.scheduler
     work = program.instance(instance).variant.contract.work
     fields = tuple(
         (field.name, field.value.text)
         for field in (work.fields if work else ())
         if field.value is not None
     )
-    items = work.items.text if work and work.items else "1"
+    items = work.tiles.text if work and work.tiles else "1"
     known = {*program.symbols, *(name for name, _ in fields)}
     writer = _Writer(program, known)
     roles = tuple(writer.role(r, warps[r.name]) for r in program.roles)
@@ -86,7 +86,7 @@ class _Writer:
                 site = self.sites[instance, role, op.target]
                 count = next(b.count for b in contract.named_barriers if b.name == op.target)
                 yield ScriptOp(op.verb, site, count.text, text=text)
-            elif op.verb in ("signal", "until"):
+            elif op.verb in ("signal", "wait_until"):
                 yield ScriptOp(op.verb, self.sites[instance, role, op.target], text=text)
             elif op.verb == "await" and op.target == "store":
                 yield ScriptOp("store wait", value=str(op.count), text=text)

@@ -19,7 +19,7 @@ REPORT = b"pl_watchdog_report"  # u64 of the runtime: device address of the repo
 LIMIT = b"pl_watchdog_limit"  # u64 of the runtime: cycles that a wait may last
 _BYTES = 64
 _MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
-_OPERATIONS = ("acquire", "wait", "named barrier", "another wait", "until")
+_OPERATIONS = ("acquire", "wait", "named barrier", "another wait", "wait_until")
 _UNTIL = 4
 
 

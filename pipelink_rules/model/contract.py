@@ -163,7 +163,7 @@ class Role:
     split: str = "role"  # how far its warps are independent: "role", "warpgroup" or "warp";
     #                      a split role may run on fewer warps, its entry called once per share
     registers: Registers = Registers(Expr("24"), Expr("24"), Expr("24"))
-    schedule: bool = False  # computes the work item; runs inside every other role
+    scheduler: bool = False  # computes the work tile; runs inside every other role
     prologue: tuple[
         Operation | Repeat, ...
     ] = ()  # once, before the first work item (runtime verbs only)
@@ -210,11 +210,12 @@ class WorkField:
     value: Expr | None = None  # over symbols; None = varies from item to item
     minimum: Expr = Expr("0")
     maximum: Expr | None = None
-    # The items with equal values of the field `ordinal_of` have 0, 1, ..., times - 1 here, in
-    # increasing order of their numbers.
-    ordinal_of: str = ""
-    times: Expr | None = None  # over parameters
-    along: tuple[str, ...] = ()  # schedule: axes ("x", "y") of a cluster along which it varies
+    # The work tiles with equal values of the field `index_within` have 0, 1, ..., index_count - 1
+    # here, in increasing order of their numbers.
+    index_within: str = ""
+    index_count: Expr | None = None  # over parameters
+    along: tuple[str, ...] = ()  # scheduler: axes ("x", "y") of a cluster along which it varies
+    default: Expr | None = None  # its value where the tile scheduler has no such field
     span: Span | None = None
 
 
@@ -226,7 +227,7 @@ class Work:
     direction: str  # "in", or "out" for a schedule
     tile: tuple[Expr, ...]  # the extents both sides must agree on, e.g. [TM, TN, TK]
     fields: tuple[WorkField, ...]
-    items: Expr | None = None  # schedule: number of work items in the grid, over symbols
+    tiles: Expr | None = None  # scheduler: number of work tiles in the grid, over symbols
     cluster: tuple[Expr, ...] = ()  # schedule: CTAs along x and y that share an item; () = one
     span: Span | None = None
 

@@ -197,7 +197,7 @@ class Program:
     connections: tuple[Connection, ...]
     channels: tuple[Channel, ...]
     roles: tuple[ProgramRole, ...]
-    schedule: tuple[str, str]  # (instance, role) that computes the work item
+    scheduler: tuple[str, str]  # (instance, role) that computes the work tile
     tensors: tuple[
         tuple[str, tuple[tuple[str, str], ...]], ...
     ]  # keyword -> ((instance, port), ...)

@@ -28,7 +28,7 @@ OPERATIONS = (
     "store wait",
     "fence",
     "signal",
-    "until",
+    "wait_until",
 )
 
 

@@ -50,7 +50,7 @@ def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
         connections=tuple(connections),
         channels=tuple(channels),
         roles=tuple(roles),
-        schedule=schedule,
+        scheduler=schedule,
         tensors=_bindings(spec.tensors),
         scalars=_bindings(spec.scalars),
         symbols=tuple(

@@ -84,7 +84,7 @@ class RoleGraph:
             (name, role.name): role
             for name, contract in sorted(contracts.items())
             for role in contract.roles
-            if not role.schedule
+            if not role.scheduler
         }
 
     def ends(self, connection: Connection) -> tuple[Member, Member]:

@@ -18,7 +18,7 @@ def find_scheduler(
         (instance, role)
         for instance in sorted(contracts)
         for role in contracts[instance].roles
-        if role.schedule
+        if role.scheduler
     ]
     if len(found) == 1:
         return found[0][0], found[0][1].name
@@ -30,7 +30,7 @@ def find_scheduler(
             "PL0065",
             f"`{spec.name}` has no schedule",
             spec.where("instances"),
-            expected="one component with a `schedule: true` role",
+            expected="one component with a `scheduler: true` role",
             found="none",
             helps=tuple(f"add an instance that deals `{kind}` items" for kind in kinds[:1]),
             subject=spec.name,
@@ -40,7 +40,7 @@ def find_scheduler(
         "PL0065",
         f"`{spec.name}` has {len(found)} schedules",
         *((spec.where("instances", name), f"`{name}` is a schedule") for name, _ in found),
-        expected="one component with a `schedule: true` role",
+        expected="one component with a `scheduler: true` role",
         found=", ".join(name for name, _ in found),
         helps=("keep one of them",),
         subject=spec.name,
@@ -85,7 +85,7 @@ def _check_fields(
 ) -> None:
     offered = [field.name for field in given[1].fields]
     for field in taken[1].fields:
-        if field.name not in offered:
+        if field.name not in offered and field.default is None:
             findings.add(
                 "PL0067",
                 f"`{given[0]}` does not give the work field `{field.name}` of `{taken[0]}`",

@@ -14,7 +14,7 @@ from typing import Any
 from pipelink_rules.model.linked_kernel import Site
 from pipelink_rules.model.recording import Event, Recording, WarpRow
 
-WAITS = ("acquire", "wait", "sync", "store wait", "until")
+WAITS = ("acquire", "wait", "sync", "store wait", "wait_until")
 _RINGS = 100  # thread ids of stages start here: after the warps
 _WRAP = 1 << 32
 

@@ -63,8 +63,8 @@ def manifest_of(
 
 def grid_expression(program: Program) -> str:
     """CTAs to launch: one (or a cluster) per work item, at most as many as are resident."""
-    work = program.instance(program.schedule[0]).variant.contract.work
-    items = work.items.text if work and work.items else "1"
+    work = program.instance(program.scheduler[0]).variant.contract.work
+    items = work.tiles.text if work and work.tiles else "1"
     size = math.prod(program.cluster)
     if size == 1:
         return f"max(1, min(sms * occupancy, {items}))"

@@ -148,7 +148,7 @@ class _Names:
         site = self.sites.get(number)
         if site is None:
             return ()
-        wanted = {"acquire": "wait", "wait": "acquire", "until": "signal"}.get(verb)
+        wanted = {"acquire": "wait", "wait": "acquire", "wait_until": "signal"}.get(verb)
         found = (
             self.role.get(other.number, other.instance)
             for other in self.sites.values()

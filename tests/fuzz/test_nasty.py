@@ -17,7 +17,7 @@ ALIASES = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in ra
 TEXTS = {
     "empty": b"",
     "null bytes": b"\0" * 5000,
-    "UTF-16": "contract: 1".encode("utf-16"),
+    "UTF-16": "contract: 2".encode("utf-16"),
     "a byte order mark alone": b"\xef\xbb\xbf",
     "Latin-1": "summary: Größe".encode("latin-1"),
     "alias bomb": f"a0: &a0 [x]\n{ALIASES}\n".encode(),

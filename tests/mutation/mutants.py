@@ -66,8 +66,8 @@ TENSOR_FORMS = tuple(
     )
 )
 OTHER_VERB = {
-    "signal": "until",
-    "until": "signal",
+    "signal": "wait_until",
+    "wait_until": "signal",
     "sync": "arrive",
     "arrive": "sync",
     "expect": "commit",
@@ -81,7 +81,7 @@ OTHER_VERB = {
 }
 
 
-ORDERING = ("fence", "await", "sync", "arrive", "signal", "until")
+ORDERING = ("fence", "await", "sync", "arrive", "signal", "wait_until")
 
 
 class Mutant(NamedTuple):

@@ -49,7 +49,7 @@ def outcome(megakernel: str, mutant: Mutant) -> Outcome:
     if not verdict.stage:
         before = original(megakernel)
         assert before.program is not None
-        scheduler = before.program.schedule[0]
+        scheduler = before.program.scheduler[0]
         schedule = shipped_declarations.megakernels()[megakernel]["instances"][scheduler][0]
         reason = reason_of(Case(before, verdict, mutant, schedule))
     return Outcome(

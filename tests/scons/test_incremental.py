@@ -172,7 +172,7 @@ def test_objects_of_another_build_link_once(fresh: Project, built: Project, tmp_
 
 def test_summary_of_a_contract_links_nothing(built: Project) -> None:
     built.edit("kernels/scale.contract.yaml", "Multiply by a number.", "Multiply each element.")
-    built.edit("kernels/load.contract.yaml", "contract: 1", "# a comment\ncontract: 1")
+    built.edit("kernels/load.contract.yaml", "contract: 2", "# a comment\ncontract: 2")
     run = built.build()
     assert not run.commands
     assert not {"CudaCompile", "Probe", "Glue", "DeviceLink"} & {s.split()[0] for s in run.steps}

@@ -84,7 +84,7 @@ __device__ void pl_tensor_fence_after();
 __device__ void pl_counter_signal(const pipelink::Counters& counters, uint32_t index);
 /// Waits until all warps of `signals` signals have arrived at counter `index`; all lanes then see
 /// what these warps did before.
-__device__ void pl_counter_until(const pipelink::Counters& counters, uint32_t index,
+__device__ void pl_counter_wait_until(const pipelink::Counters& counters, uint32_t index,
                                  uint32_t signals);
 
 // --- named barriers -------------------------------------------------------------------------

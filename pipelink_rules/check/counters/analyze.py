@@ -19,7 +19,7 @@ from typing import NamedTuple
 from pipelink_rules.check.protocol.model import Origin
 
 SIGNAL = "signal"  # each warp counts the counter one up
-UNTIL = "until"  # until the counter stands at `amount` arrivals
+UNTIL = "wait_until"  # until the counter stands at `amount` arrivals
 READ = "read"  # of `piece` of a scratch memory
 WRITE = "write"
 FENCE = "fence"  # between generic and asynchronous accesses to global memory

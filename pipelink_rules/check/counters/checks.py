@@ -80,7 +80,9 @@ def check_residency(index: ProgramIndex) -> Iterator[Diagnostic]:
     for instance in index.program.instances:
         contract = instance.variant.contract
         waits = [
-            op for name, _, op, _ in users(index) if name == instance.name and op.verb == "until"
+            op
+            for name, _, op, _ in users(index)
+            if name == instance.name and op.verb == "wait_until"
         ]
         if waits and contract.coresident != "grid":
             port = contract.port(waits[0].target)
@@ -148,12 +150,12 @@ def _two_fields(
 
 
 def _schedule_field(index: ProgramIndex, name: str) -> WorkField | None:
-    work = index.contracts[index.program.schedule[0]].work
+    work = index.contracts[index.program.scheduler[0]].work
     return next((field for field in work.fields if field.name == name), None) if work else None
 
 
 def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -> Diagnostic:
-    scheduler = index.program.schedule[0]
+    scheduler = index.program.scheduler[0]
     source = _schedule_field(index, field.text)
     return Diagnostic(
         "PL1005",
@@ -162,11 +164,11 @@ def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -
             (op.span, f"`{owner}` counts by it"),
             (source.span if source else None, f"given by `{scheduler}`"),
         ),
-        expected=f"a field of `{scheduler}` with `ordinal_of: {field}` and `times:`",
+        expected=f"a field of `{scheduler}` with `index_within: {{field: {field}, of: ...}}`",
         found="no such field",
         helps=(
             f"let `{scheduler}` number the items of one {field}: "
-            f"`part: {{ordinal_of: {field}, times: ...}}`",
+            f"`part: {{index_within: {{field: {field}, of: ...}}}}`",
         ),
         subject=f"{owner}: {field}",
     )
@@ -178,7 +180,7 @@ def _beyond(index: ProgramIndex, instance: str, port: Port, field: str) -> str:
     if source is None or source.maximum is None:
         return f"`{field}` has no maximum"
     contract = index.contracts[instance]
-    scheduler = index.contracts[index.program.schedule[0]]
+    scheduler = index.contracts[index.program.scheduler[0]]
     count = port.count or Expr("0")
     for env in _sizes((contract, scheduler), names(source.maximum) | names(count)):
         most, size = evaluate(source.maximum, env), evaluate(count, env)

@@ -1,7 +1,7 @@
 """Which groups of work items does a program have?  Program -> what every item does, by ordinal.
 
 The schedule promises that the items with one value of a field F are numbered by another field
-(`ordinal_of: F`).  So what an item of the group does follows from its ordinal, if nothing else
+(`index_within: F`).  So what an item of the group does follows from its ordinal, if nothing else
 decides how often it signals, waits or uses scratch memory.
 """
 
@@ -51,13 +51,13 @@ class TileNumbering(NamedTuple):
 
 def tile_numberings(index: ProgramIndex) -> dict[str, TileNumbering]:
     """Group field -> the field that numbers its items; the first where there are several."""
-    work = index.contracts[index.program.schedule[0]].work
+    work = index.contracts[index.program.scheduler[0]].work
     found: dict[str, TileNumbering] = {}
     for field in work.fields if work else ():
-        if field.ordinal_of and field.times is not None:
-            number = TileNumbering(field.ordinal_of, field, evaluate(field.times, {}))
+        if field.index_within and field.index_count is not None:
+            number = TileNumbering(field.index_within, field, evaluate(field.index_count, {}))
             if 1 <= number.times <= MOST_TIMES:
-                found.setdefault(field.ordinal_of, number)
+                found.setdefault(field.index_within, number)
     return found
 
 
@@ -150,7 +150,7 @@ class _Reader:
             return  # of another group: it orders nothing here
         if op.verb == "signal":
             yield GroupOp(SIGNAL, target, origin=origin)
-        elif op.verb == "until":
+        elif op.verb == "wait_until":
             signals = self._value(op.threshold or Expr("0"), op)
             yield GroupOp(UNTIL, target, signals * self._arrivals(target), origin=origin)
         else:

@@ -13,15 +13,15 @@ from pipelink_rules.model.variant import Variant
 
 CONTRACT = parse_contract(
     """
-contract: 1
+contract: 2
 component: rows
 version: 1.0.0
 summary: Deal rows.
 arch: [sm_90a]
 params: {ROWS: {type: int}, KIND: {type: int, default: 0}}
 symbols: {R: {min: 1}}
-work: {kind: rows, direction: out, tile: [ROWS], items: R, fields: {row: {min: 0}}}
-roles: {next: {schedule: true}}
+work: {kind: rows, direction: out, tile: [ROWS], tiles: R, fields: {row: {min: 0}}}
+roles: {next: {scheduler: true}}
 """,
     "rows.contract.yaml",
 )

@@ -13,7 +13,7 @@ from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import read_ptx
 
 CONTRACT = """\
-contract: 1
+contract: 2
 component: deal
 version: 1.0.0
 summary: Deal two parts of every tile.
@@ -24,13 +24,13 @@ work:
   kind: part
   direction: out
   tile: [4]
-  items: ceildiv(R, 4) * PARTS
+  tiles: ceildiv(R, 4) * PARTS
   fields:
     tile: {max: "ceildiv(R, 4) - 1"}
-    part: {ordinal_of: tile, times: PARTS, max: PARTS - 1}
+    part: {index_within: {field: tile, of: PARTS}, max: PARTS - 1}
     step: {value: "S * 2"}
 roles:
-  next: {schedule: true}
+  next: {scheduler: true}
 """
 # item / tiles and item % tiles, tiles = (R + 3) / 4; then 2 S
 BODY = """
@@ -71,13 +71,13 @@ def test_a_schedule_that_keeps_its_word() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "field", "expected"),
     [
-        ("times: PARTS", "times: 2 * PARTS", "part", "4 items with tile=0"),
-        ("times: PARTS", "times: 1", "part", "1 items with tile=0"),
+        ("of: PARTS", "of: 2 * PARTS", "part", "4 items with tile=0"),
+        ("of: PARTS", "of: 1", "part", "1 items with tile=0"),
         ("* PARTS", "* PARTS + 1", "part", "at most 1 = 1"),
         ("ceildiv(R, 4) - 1", "ceildiv(R, 4) - 2", "tile", "at most ceildiv(R, 4) - 2 = -1"),
         ("max: PARTS - 1", "min: 1", "part", "at least 1 = 1"),
         ("S * 2", "S * 3", "step", "value S * 3 = 3"),
-        ("ordinal_of: tile", "ordinal_of: step", "part", "1, the items before it with step=4"),
+        ("field: tile", "field: step", "part", "1, the items before it with step=4"),
     ],
 )
 def test_contracts_that_say_something_else(old: str, new: str, field: str, expected: str) -> None:

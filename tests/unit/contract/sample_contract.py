@@ -1,7 +1,7 @@
 """A small valid contract that tests change in one place."""
 
 SAMPLE = """\
-contract: 1
+contract: 2
 component: scale_rows
 version: 1.0.0
 summary: Multiply a block of rows by a number.

@@ -46,4 +46,11 @@ def test_there_is_every_verb() -> None:
     }
     assert {("mma", True, False), ("commit", True, False), ("commit", False, False)} <= verbs
     assert {("write", False, True), ("read", False, True), ("signal", False, True)} <= verbs
-    assert {verb for verb, _, _ in verbs} >= {"copy", "store", "release", "until", "await", "fence"}
+    assert {verb for verb, _, _ in verbs} >= {
+        "copy",
+        "store",
+        "release",
+        "wait_until",
+        "await",
+        "fence",
+    }

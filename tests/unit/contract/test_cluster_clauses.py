@@ -11,7 +11,7 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.contract import Contract
 
 SCHEDULE = """\
-contract: 1
+contract: 2
 component: blocks
 version: 1.0.0
 summary: Deal blocks of tiles to clusters.
@@ -23,12 +23,12 @@ work:
   direction: out
   tile: [TM]
   cluster: [CM, 1]
-  items: ceildiv(M, CM * TM)
+  tiles: ceildiv(M, CM * TM)
   fields: {m: {along: [x]}, k: {value: K}}
-roles: {next: {schedule: true}}
+roles: {next: {scheduler: true}}
 """
 LOADER = """\
-contract: 1
+contract: 2
 component: load
 version: 1.0.0
 summary: Copy rows.

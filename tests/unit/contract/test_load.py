@@ -171,9 +171,11 @@ def test_findings_come_together_in_the_order_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ("contract: 1", "contract: 2", "PL0004"),
-        ("contract: 1", "contract: '1.0'", "PL0004"),
-        ("contract: 1\n", "", "PL0006"),
+        ("contract: 2", "contract: 3", "PL0004"),
+        ("contract: 2", "contract: 1", "PL0004"),
+        ("contract: 2", "contract: []", "PL0007"),
+        ("contract: 2", "contract: '1.0'", "PL0004"),
+        ("contract: 2\n", "", "PL0006"),
         ("arch: [sm_90a]", "arch: []", "PL0007"),
         ("arch: [sm_90a]", "arch: sm_90a", "PL0007"),
         ("min: 8,", "min: 0x8,", "PL0007"),
@@ -192,9 +194,9 @@ def test_findings_come_together_in_the_order_of_the_file() -> None:
         ("direction: in\n  tile", "direction: out\n  tile", "PL0006"),
         ("max: ROWS}}", "value: R}}", "PL0018"),
         ("warps: ROWS", "warps: ROWS\n    converged: block", "PL0009"),
-        ("warps: ROWS", "warps: ROWS\n    schedule: yes", "PL0007"),
+        ("warps: ROWS", "warps: ROWS\n    scheduler: yes", "PL0007"),
         ("registers: {min: 40}", "registers: 40", "PL0007"),
-        ("registers: {min: 40}", "registers: {want: 40}", "PL0006"),
+        ("registers: {min: 40}", "registers: {least: 40}", "PL0005"),
         ("- wait x", "- [wait x]", "PL0007"),
         ("- wait x", "- wait factor", "PL0015"),
         ("- wait x", "- ''", "PL0014"),
@@ -258,7 +260,7 @@ def test_one_mistake_is_one_finding(old: str, new: str, code: str) -> None:
         ("a: \x07\n", "PL0002"),
         ('a: "\\UFFFFFFFF"\n', "PL0002"),
         ("%YAML 9.0\n---\na: 1\n", "PL0002"),
-        ("contract: 1\n" + "".join(f"k{n}: 1\n" for n in range(12_000)), "PL0003"),
+        ("contract: 2\n" + "".join(f"k{n}: 1\n" for n in range(12_000)), "PL0003"),
     ],
 )
 def test_texts_that_are_no_contract(text: str, code: str) -> None:

@@ -47,7 +47,7 @@ def test_every_entry_is_called_once_per_role(name: str, arch: str) -> None:
 @PAIRS
 def test_schedule_runs_in_every_role(name: str, arch: str) -> None:
     program, text = program_of(name, arch), glue_of(name, arch)
-    instance, role = program.schedule
+    instance, role = program.scheduler
     symbol = program.instance(instance).variant.symbol(role)
     assert text.count(f"{symbol}(") == len(program.roles)
 

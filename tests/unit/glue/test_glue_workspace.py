@@ -62,4 +62,4 @@ def test_the_script_has_signals_and_waits() -> None:
     loops = [step for step in role.body if isinstance(step, ScriptLoop)]
     verbs = {step.verb: step.text for loop in loops for step in loop.body if hasattr(step, "verb")}
     assert verbs["signal"].startswith("store.store: signal done[tile]")
-    assert verbs["until"].startswith("store.store: until ready[tile] 16")
+    assert verbs["wait_until"].startswith("store.store: wait_until ready[tile] 16")

@@ -29,7 +29,7 @@ ROLE = RoleScript(
         ),
         ScriptOp("release", 1, text="lag 0"),
         ScriptLoop("1 - part // 2", (ScriptOp("signal", 2, text="signal done[tile]"),)),
-        ScriptLoop("part // 2", (ScriptOp("until", 3, text="until ready[tile] 2"),)),
+        ScriptLoop("part // 2", (ScriptOp("wait_until", 3, text="wait_until ready[tile] 2"),)),
     ),
 )
 SCRIPT = Script("4", (), (ROLE,), varying=("k_blocks", "part"))
@@ -53,8 +53,8 @@ RIGHT = [
     ("wait", 1, 1, 1),
     ("release", 1, 1, 1),
     ("signal", 2, 5, 5),
-    ("until", 3, 5, 16),
-    ("until", 3, 5, 16),
+    ("wait_until", 3, 5, 16),
+    ("wait_until", 3, 5, 16),
 ]
 
 

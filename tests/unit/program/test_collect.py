@@ -98,7 +98,7 @@ def test_a_second_handover_needs_a_producer_with_all_its_warps(
 
 FRAGMENT = "role: go, fragment: wgmma_m64, dtype: f32, shape: [TM, TN]"
 TWO = """
-contract: 1
+contract: 2
 component: {name}
 version: 1.0.0
 summary: Two fragments.
@@ -245,7 +245,7 @@ def test_tensors_keep_the_order_of_the_declaration(linear: dict[str, Any], progr
         ("out", (("store", "C"),)),
     )
     assert found.scalars == (("scale", (("bias", "scale"),)),)
-    assert found.schedule == ("tiles", "next")
+    assert found.scheduler == ("tiles", "next")
 
 
 def test_symbols_are_one_per_name(linear: dict[str, Any], program: Build) -> None:

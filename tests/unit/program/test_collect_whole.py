@@ -61,6 +61,6 @@ def test_every_declared_megakernel_is_collected(
             program = resolve(spec, bind_instances(spec, components), arch)
             members = [member for role in program.roles for member in role.members]
             assert len(members) == len(set(members))
-            assert {name for name, _ in members} | {program.schedule[0]} == {
+            assert {name for name, _ in members} | {program.scheduler[0]} == {
                 item.name for item in spec.instances
             }

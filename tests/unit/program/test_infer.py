@@ -128,7 +128,7 @@ def test_one_contradiction_is_told_once(linear: dict[str, Any], parts: dict[str,
 
 
 ROWS = """
-contract: 1
+contract: 2
 component: {name}
 version: 1.0.0
 summary: Rows through a ring.
@@ -157,9 +157,9 @@ ports:
   x: {{space: ring, direction: in, role: go, item: {{r: {{dtype: bf16, shape: [D]}}}}}}
 """
 )
-DEALER = ROWS + "roles: {{next: {{schedule: true}}}}\n"
+DEALER = ROWS + "roles: {{next: {{scheduler: true}}}}\n"
 TAKE = "work: {{kind: row, direction: in, tile: [1], fields: {{}}}}"
-DEAL = "work: {{kind: row, direction: out, tile: [1], items: R, fields: {{}}}}"
+DEAL = "work: {{kind: row, direction: out, tile: [1], tiles: R, fields: {{}}}}"
 
 
 def rows(*defaults: tuple[int, list[int]]) -> tuple[dict[str, Any], dict[str, Contract]]:

@@ -15,7 +15,7 @@ from pipelink_rules.model.program import Program
 Refused = Callable[..., tuple[Diagnostic, ...]]
 
 WATCH = """
-contract: 1
+contract: 2
 component: watch
 version: 1.0.0
 summary: Reads the ring that the mainloop reads.

@@ -56,7 +56,7 @@ TILES = Contract(
     "tiles", "1", "", ("sm_90a",),
     symbols=(Symbol("M", 1), Symbol("N", 1)),
     work=Work("tile", "out", exprs(128), (), Expr("ceildiv(M, 128) * ceildiv(N, 64)")),
-    roles=(Role("next", Expr("0"), schedule=True),),
+    roles=(Role("next", Expr("0"), scheduler=True),),
 )  # fmt: skip
 LOAD = Contract(
     "loader", "1", "", ("sm_90a",),
@@ -117,7 +117,7 @@ PROGRAM = Program(
         ProgramRole("mma", (("mma", "mma"),), 4, 1, True, 96, 240, 58),
         ProgramRole("store", (("store", "store"),), 4, 2, True, 64, 240, 24),
     ),
-    schedule=("tiles", "next"),
+    scheduler=("tiles", "next"),
     tensors=(
         ("a", (("load", "A"), ("load", "B"), ("load", "raw"))),
         ("out", (("store", "C"),)),

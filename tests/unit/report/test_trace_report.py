@@ -112,14 +112,14 @@ def test_a_wait_for_other_ctas_is_a_wait() -> None:
         (),
         (
             RoleScript("store", 0, 1, body=(ScriptOp("signal", 1),)),
-            RoleScript("sum", 1, 1, body=(ScriptOp("until", 2),)),
+            RoleScript("sum", 1, 1, body=(ScriptOp("wait_until", 2),)),
         ),
     )
     signals = [Event("signal", 1, 0, 0, 900, 1000)]
-    waits = [Event("until", 2, 0, 8, 0, 1000)]
+    waits = [Event("wait_until", 2, 0, 8, 0, 1000)]
     recording = blank(sites=sites, script=script, rows=(row(0, 0, signals), row(0, 1, waits)))
     names = {e["name"]: e.get("cat") for e in chrome_trace(recording)["traceEvents"]}
-    assert names["until ready"] == "waiting" and names["signal done"] == "working"
+    assert names["wait_until ready"] == "waiting" and names["signal done"] == "working"
     text = stall_report(recording)
     line = next(line for line in text.split("\n") if line.startswith("sum"))
-    assert "store" in line and "until ready" in line and "100%" in line
+    assert "store" in line and "wait_until ready" in line and "100%" in line

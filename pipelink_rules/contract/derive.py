@@ -1,0 +1,495 @@
+"""Clauses that follow from the rest of a contract: YAML nodes -> YAML nodes with those filled in.
+
+A contract says what cannot be known otherwise.  Everything else is derived here, before the clauses
+are read, so that the readers, their checks and all later stages see a complete contract.  A clause
+that is written is left as it is: it is an assertion, which the checks compare with the operations.
+
+Derived                                  from
+space, direction, role of a port         its clauses and the operations that name it
+fragment, dtype, shape of an `in_place`  the port whose registers it keeps
+warps of a role                          its fragment: 16 rows a warp (PTX ISA, wgmma m64nNk16)
+converged                                wgmma needs a warpgroup
+registers.entry                          columns / 2 + 26 for wgmma (measured, all N: ptxas C7602)
+registers.want                           240 with a fragment, else 40
+arrivals                                 one for each warp of the role; one for tcgen05.commit
+rate                                     the repeats around `acquire` or `wait`
+proxy                                    async where TMA or the tensor core touches the stage
+tx_bytes                                 the tiles that are copied
+tile of a global port                    the ring tile that it is copied into
+bytes, align of a buffer                 the box of the store that reads it
+roles, count of a named barrier          the roles that name it: 32 threads a warp
+accumulate                               f32 fragments and tensor memory
+arch                                     sm_90a for wgmma, sm_100a for tensor memory, else all
+tile and its parameters, fields          the file of the work kind
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pipelink_rules.contract.work_kind import WorkKind, find_kind
+from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.target import TARGETS
+
+ROWS_PER_WARP = 16  # PTX ISA, wgmma: a warp holds 16 of the 64 rows of an accumulator fragment
+SWIZZLE_ALIGNMENT = {"128": "1024", "64": "512", "32": "256"}  # 8 rows of the swizzle span
+PLAIN_ALIGNMENT = "128"  # cp.async.bulk.tensor: shared address without a swizzle
+WANT_FRAGMENT, WANT_OTHERS = (
+    "240",
+    "40",
+)  # setmaxnreg of consumers and producers in CUTLASS's kernels
+FIRST_VERSION = "1.0.0"
+# Clauses that only ports of one space have, in the order in which they decide the space.
+SPACE_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("ring", ("item",)),
+    ("registers", ("fragment", "in_place")),
+    ("scalar", ("type",)),
+    ("counter", ("scope", "count")),
+)
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_OUT = re.compile(
+    rf"(?:acquire|expect|write|signal) ({_NAME})|copy {_NAME}(?:\[.*\])? ?-> ?({_NAME})\."
+    rf"|(?:store|mma) {_NAME} ?-> ?({_NAME})"
+)
+_IN = re.compile(rf"(?:wait|read|mma|release|store|wait_until) ({_NAME})|copy ({_NAME})")
+_COPY = re.compile(rf"copy ({_NAME})(?:\[.*\])? ?-> ?({_NAME})\.({_NAME})")
+_STORE = re.compile(rf"store ({_NAME}) ?-> ?({_NAME})")
+_BARRIER = re.compile(rf"(?:sync|arrive) ({_NAME})")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One operation of a role, with the counts of the repeats around it."""
+
+    role: str
+    text: str
+    span: Span
+    repeats: tuple[str, ...]
+    in_body: bool
+
+
+class _Table:
+    """A mapping whose missing clauses are filled in; empty and closed where the node is none."""
+
+    def __init__(self, node: Node | None):
+        self.whole = isinstance(node, MappingNode)
+        self.entries = list(node.entries) if isinstance(node, MappingNode) else []
+        self.span = node.span if node is not None else Span("")
+
+    def __contains__(self, key: str) -> bool:
+        return any(name.text == key for name, _ in self.entries)
+
+    def get(self, key: str) -> Node | None:
+        return next((node for name, node in self.entries if name.text == key), None)
+
+    def text(self, key: str) -> str:
+        """The text of a scalar clause, "" where there is none."""
+        node = self.get(key)
+        return " ".join(node.text.split()) if isinstance(node, ScalarNode) else ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The texts of a list of scalars, () where it is none."""
+        node = self.get(key)
+        items = node.items if isinstance(node, SequenceNode) else ()
+        return tuple(item.text for item in items if isinstance(item, ScalarNode))
+
+    def fill(self, key: str, value: Node | str | None, span: Span | None = None) -> None:
+        """Adds a clause that is not written; nothing where there is no value."""
+        if not value or not self.whole or key in self:
+            return
+        place = span or self.span
+        node = ScalarNode(value, True, place, derived=True) if isinstance(value, str) else value
+        self.entries.append((ScalarNode(key, True, place, derived=True), node))
+
+    def put(self, key: str, node: Node) -> None:
+        """Replaces the value of a clause."""
+        self.entries = [(name, node if name.text == key else old) for name, old in self.entries]
+
+    def node(self) -> MappingNode:
+        return MappingNode(tuple(self.entries), self.span)
+
+
+def complete(top: Node, file: str) -> Node:
+    """The contract with every clause that follows from the others; unreadable parts stay."""
+    if not isinstance(top, MappingNode):
+        return top
+    return _Deriver(top, file).complete()
+
+
+class _Deriver:
+    def __init__(self, top: MappingNode, file: str):
+        self.top = _Table(top)
+        self.work = self._work()
+        self.kind = find_kind(self.work.text("kind"), file)
+        self.roles = self._tables("roles")
+        self.ports = self._tables("ports")
+        self.buffers = self._tables("buffers")
+        self.barriers = self._tables("named_barriers")
+        self.lines = [line for name, role in self.roles.items() for line in _lines(name, role)]
+
+    def complete(self) -> Node:
+        self._work_kind()
+        for name, port in self.ports.items():
+            self._port_basics(name, port)
+        for port in self.ports.values():
+            self._in_place(port)
+        for name, role in self.roles.items():
+            self._role(name, role)
+        for name, port in self.ports.items():
+            self._ring(name, port)
+            self._tensor_map(name, port)
+        for name, buffer in self.buffers.items():
+            self._buffer(name, buffer)
+        for name, barrier in self.barriers.items():
+            self._barrier(name, barrier)
+        for key, tables in (
+            ("roles", self.roles),
+            ("ports", self.ports),
+            ("buffers", self.buffers),
+            ("named_barriers", self.barriers),
+        ):
+            self._put_back(key, tables)
+        self._numeric()
+        self.top.fill("version", FIRST_VERSION)
+        self.top.fill("arch", self._archs())
+        return self.top.node()
+
+    # -- the file ------------------------------------------------------------------------------
+
+    def _tables(self, key: str) -> dict[str, _Table]:
+        node = self.top.get(key)
+        entries = node.entries if isinstance(node, MappingNode) else ()
+        names = [name.text for name, _ in entries]
+        return {
+            name.text: _Table(value)
+            for name, value in entries
+            if isinstance(value, MappingNode) and names.count(name.text) == 1
+        }
+
+    def _put_back(self, key: str, tables: dict[str, _Table]) -> None:
+        table = _Table(self.top.get(key))
+        for name, inner in tables.items():
+            table.put(name, inner.node())
+        if table.whole:
+            self.top.put(key, table.node())
+
+    def _work(self) -> _Table:
+        """`work: gemm_tile` is short for `work: {kind: gemm_tile}`."""
+        node = self.top.get("work")
+        if isinstance(node, ScalarNode) and node.text:
+            node = MappingNode(((ScalarNode("kind", True, node.span), node),), node.span)
+        return _Table(node)
+
+    def _work_kind(self) -> None:
+        work, kind = self.work, self.kind
+        if not work.whole:
+            return
+        work.fill("direction", "out" if "tiles" in work else "in")
+        fields = work.get("fields")
+        if isinstance(fields, SequenceNode):
+            names = [item for item in fields.items if isinstance(item, ScalarNode)]
+            if len(names) == len(fields.items):
+                empty = tuple((name, MappingNode((), name.span)) for name in names)
+                work.put("fields", MappingNode(empty, fields.span))
+        elif fields is None:
+            work.fill("fields", MappingNode((), work.span))
+        if kind is not None and "tile" not in work:
+            self._tile(kind)
+        if kind is not None:
+            self._fields(kind)
+        self.top.put("work", work.node())
+
+    def _tile(self, kind: WorkKind) -> None:
+        """The tile of the kind, and those of its parameters that the component leaves open."""
+        span = self.work.span
+        names = tuple(ScalarNode(name, True, span) for name in kind.tile)
+        self.work.fill("tile", SequenceNode(names, span))
+        params = _Table(self.top.get("params") or MappingNode((), span))
+        if not params.whole:
+            return
+        missing = [
+            (ScalarNode(name, True, span), node)
+            for name, node in kind.tile.items()
+            if name not in params
+        ]
+        params.entries = [*missing, *params.entries]
+        if "params" in self.top:
+            self.top.put("params", params.node())
+        else:
+            self.top.fill("params", params.node() if params.entries else None)
+
+    def _fields(self, kind: WorkKind) -> None:
+        """Fields without clauses of their own have those of the kind."""
+        fields = _Table(self.work.get("fields"))
+        for name, node in list(fields.entries):
+            if isinstance(node, MappingNode) and not node.entries and name.text in kind.fields:
+                entries = kind.fields[name.text].entries
+                if self.work.text("direction") == "out":
+                    entries = tuple(item for item in entries if item[0].text != "default")
+                fields.put(name.text, MappingNode(entries, node.span))
+        if fields.whole:
+            self.work.put("fields", fields.node())
+
+    def _numeric(self) -> None:
+        spaces = {port.text("space") for port in self.ports.values()}
+        if not spaces & {"registers", "tensor_memory"}:
+            return
+        numeric = _Table(self.top.get("numeric") or MappingNode((), self.top.span))
+        numeric.fill("accumulate", "f32")
+        if "numeric" in self.top:
+            if numeric.whole:
+                self.top.put("numeric", numeric.node())
+        else:
+            self.top.fill("numeric", numeric.node())
+
+    def _archs(self) -> SequenceNode:
+        spaces = {port.text("space") for port in self.ports.values()}
+        archs: Iterable[str] = TARGETS
+        if "tensor_memory" in spaces:
+            archs = ("sm_100a",)
+        elif "registers" in spaces or any(_is_wgmma(line) for line in self.lines):
+            archs = ("sm_90a",)
+        span = self.top.span
+        return SequenceNode(tuple(ScalarNode(arch, True, span) for arch in archs), span)
+
+    # -- roles ---------------------------------------------------------------------------------
+
+    def _role(self, name: str, role: _Table) -> None:
+        if role.text("scheduler") == "true" or self.work.text("direction") == "out":
+            return
+        fragments = [
+            port
+            for port in self.ports.values()
+            if port.text("role") == name and port.text("fragment")
+        ]
+        shape = fragments[0].texts("shape") if fragments else ()
+        wgmma = any(_is_wgmma(line) for line in self.lines if line.role == name)
+        if len(shape) == 2:
+            role.fill("warps", f"{_factor(shape[0])} // {ROWS_PER_WARP}")
+        if wgmma:
+            role.fill("converged", "warpgroup")
+        registers = _Table(role.get("registers") or MappingNode((), role.span))
+        if "min" not in registers:
+            registers.fill("want", WANT_FRAGMENT if fragments else WANT_OTHERS)
+        if wgmma and len(shape) == 2:
+            registers.fill("entry", f"{_factor(shape[1])} // 2 + 26")
+        if "registers" not in role:
+            role.fill("registers", registers.node())
+        elif registers.whole:
+            role.put("registers", registers.node())
+
+    def _only_role(self) -> str:
+        names = list(self.roles)
+        return names[0] if len(names) == 1 else ""
+
+    def _warps(self, role: str) -> str:
+        return self.roles[role].text("warps") if role in self.roles else ""
+
+    # -- ports ---------------------------------------------------------------------------------
+
+    def _port_basics(self, name: str, port: _Table) -> None:
+        out = _first(line for line in self.lines if name in _names(_OUT, line))
+        use = out or _first(line for line in self.lines if name in _names(_IN, line))
+        staged = any(
+            line.text.split(" ")[0] in ("acquire", "wait") and name in line.text.split(" ")
+            for line in self.lines
+        )
+        port.fill("space", _space(port, staged))
+        if use is not None and port.text("space") != "scalar":
+            port.fill("direction", "out" if out else "in", use.span)
+        elif port.text("in_place"):
+            port.fill("direction", "out")
+        port.fill("role", use.role if use else self._only_role(), use.span if use else None)
+
+    def _in_place(self, port: _Table) -> None:
+        other = self.ports.get(port.text("in_place"))
+        if port.text("space") != "registers":
+            return
+        if other is not None:
+            port.fill("fragment", other.text("fragment"))
+            port.fill("dtype", other.text("dtype") or "f32")
+            port.fill("shape", other.get("shape"))
+        port.fill("dtype", "f32")
+
+    def _ring(self, name: str, port: _Table) -> None:
+        space, out = port.text("space"), port.text("direction") == "out"
+        raw = port.text("raw") == "true"
+        if space == "counter":
+            if out:
+                port.fill("arrivals", self._warps(port.text("role")))
+            return
+        if space not in ("ring", "tensor_memory"):
+            return
+        lines = [line for line in self.lines if line.role == port.text("role") and line.in_body]
+        if not raw:
+            port.fill("arrivals", self._arrivals(name, port, lines, out))
+        rate, span = _rate(name, lines, out)
+        port.fill("rate", rate, span)
+        if space == "ring":
+            proxy = _first(line for line in lines if _is_async(line, name, out))
+            port.fill("proxy", "async" if proxy else "generic", proxy.span if proxy else None)
+            if out and proxy and not raw:
+                port.fill("tx_bytes", _item_bytes(port), proxy.span)
+
+    def _arrivals(self, name: str, port: _Table, lines: list[_Line], out: bool) -> str:
+        commits = [line for line in lines if re.fullmatch(rf"commit mma ?-> ?{name}", line.text)]
+        return "1" if commits else self._warps(port.text("role"))
+
+    def _tensor_map(self, name: str, port: _Table) -> None:
+        """The box of a tensor that is copied into a ring tile, or stored out of one."""
+        if port.text("space") != "global" or port.text("scratch") == "true":
+            return
+        for line in self.lines:
+            member = self._other_side(name, line)
+            if member is None:
+                continue
+            shape, tensor = member.texts("shape"), port.texts("shape")
+            swizzle = member.text("swizzle")
+            tile = _Table(port.get("tile") or MappingNode((), line.span))
+            if len(shape) != len(tensor) or not tile.whole or "box" in tile:
+                return
+            if "tile" not in port and swizzle in ("", "0"):
+                return  # one bulk copy of whole rows: no tensor map
+            tile.fill("box", member.get("shape"))
+            tile.fill("swizzle", swizzle)
+            if "tile" in port:
+                port.put("tile", tile.node())
+            else:
+                port.fill("tile", tile.node())
+            return
+
+    def _other_side(self, name: str, line: _Line) -> _Table | None:
+        """The ring tile that an operation moves from or to the tensor `name`."""
+        if (copy := _COPY.fullmatch(line.text)) and copy.group(1) == name:
+            ring, member = copy.group(2), copy.group(3)
+        elif (store := _STORE.fullmatch(line.text)) and store.group(2) == name:
+            ring, member = store.group(1), ""
+        else:
+            return None
+        items = _Table(self.ports[ring].get("item") if ring in self.ports else None)
+        names = [key.text for key, _ in items.entries]
+        chosen = items.get(member or (names[0] if len(names) == 1 else ""))
+        return _Table(chosen) if isinstance(chosen, MappingNode) else None
+
+    # -- buffers and named barriers --------------------------------------------------------------
+
+    def _buffer(self, name: str, buffer: _Table) -> None:
+        words = [line for line in self.lines if name in re.findall(_NAME, line.text)[1:]]
+        if words:
+            buffer.fill("role", words[0].role, words[0].span)
+        buffer.fill("role", self._only_role())
+        for line in self.lines:
+            store = _STORE.fullmatch(line.text)
+            if not store or store.group(1) != name or store.group(2) not in self.ports:
+                continue
+            tensor = self.ports[store.group(2)]
+            tile = _Table(tensor.get("tile"))
+            box, dtype = tile.texts("box"), tensor.text("dtype")
+            shares = self._shares(line.role)
+            if box and dtype and shares:
+                factors = [shares, buffer.text("stages") or "1", *map(_factor, box)]
+                buffer.fill("bytes", " * ".join([*factors, f"sizeof({dtype})"]), line.span)
+                alignment = SWIZZLE_ALIGNMENT.get(tile.text("swizzle"), PLAIN_ALIGNMENT)
+                buffer.fill("align", alignment, line.span)
+
+    def _shares(self, role: str) -> str:
+        """How many parts of a role store by themselves."""
+        table = self.roles[role]
+        warps = _factor(table.text("warps"))
+        if not warps or table.text("split") in ("", "role"):
+            return "1"
+        return warps if table.text("split") == "warp" else f"{warps} // 4"
+
+    def _barrier(self, name: str, barrier: _Table) -> None:
+        users = [
+            line for line in self.lines if (m := _BARRIER.match(line.text)) and m.group(1) == name
+        ]
+        roles = list(dict.fromkeys(line.role for line in users))
+        if not roles:
+            return
+        span = users[0].span
+        named = tuple(ScalarNode(role, True, span) for role in roles)
+        barrier.fill("roles", SequenceNode(named, span), span)
+        members = barrier.texts("roles")
+        if all(map(self._warps, members)):
+            count = " + ".join(f"32 * {_factor(self._warps(role))}" for role in members)
+            barrier.fill("count", count, span)
+
+
+def _space(port: _Table, staged: bool) -> str:
+    for space, marks in SPACE_MARKS:
+        if any(mark in port for mark in marks):
+            return space
+    return "tensor_memory" if staged else "global"
+
+
+def _lines(role: str, table: _Table) -> Iterator[_Line]:
+    for key in ("prologue", "body", "epilogue"):
+        node = table.get(key)
+        if isinstance(node, SequenceNode):
+            yield from _walk(role, node.items, (), key == "body")
+
+
+def _walk(
+    role: str, nodes: tuple[Node, ...], repeats: tuple[str, ...], in_body: bool
+) -> Iterator[_Line]:
+    for node in nodes:
+        if isinstance(node, ScalarNode):
+            yield _Line(role, " ".join(node.text.split()), node.span, repeats, in_body)
+        elif isinstance(node, MappingNode):
+            table = _Table(node)
+            inner = table.get("body")
+            if isinstance(inner, SequenceNode):
+                yield from _walk(role, inner.items, (*repeats, table.text("repeat")), in_body)
+
+
+def _names(pattern: re.Pattern[str], line: _Line) -> set[str]:
+    matched = pattern.match(line.text)
+    return {name for name in matched.groups() if name} if matched else set()
+
+
+def _is_wgmma(line: _Line) -> bool:
+    return line.text.startswith("mma ") and "->" not in line.text
+
+
+def _is_async(line: _Line, name: str, out: bool) -> bool:
+    """Whether TMA or the tensor core touches the stage in this operation."""
+    if out:
+        copy = _COPY.fullmatch(line.text)
+        return bool(copy) and copy.group(2) == name  # type: ignore[union-attr]
+    verb, _, rest = line.text.partition(" ")
+    return verb in ("mma", "store") and re.match(rf"{name}\b", rest) is not None
+
+
+def _rate(name: str, lines: list[_Line], out: bool) -> tuple[str, Span | None]:
+    """Items per work tile, and the operation that begins an item: the repeats around it."""
+    verb = "acquire" if out else "wait"
+    found = [line for line in lines if line.text == f"{verb} {name}"]
+    if not found:
+        return "", None
+    products = [" * ".join(map(_factor, line.repeats)) or "1" for line in found]
+    if len(found) == 1 and len(found[0].repeats) == 1:
+        products = [found[0].repeats[0]]
+    return " + ".join(products), found[0].span
+
+
+def _item_bytes(port: _Table) -> str:
+    parts = []
+    for _, node in _Table(port.get("item")).entries:
+        member = _Table(node)
+        factors = [*map(_factor, member.texts("shape")), f"sizeof({member.text('dtype')})"]
+        parts.append(" * ".join(factors))
+    return " + ".join(parts)
+
+
+def _factor(text: str) -> str:
+    """The text as a factor of a product."""
+    return text if re.fullmatch(r"\w+", text) or not text else f"({text})"
+
+
+def _first(lines: Iterable[_Line]) -> _Line | None:
+    return next(iter(lines), None)
