@@ -23,7 +23,7 @@ enum Operation : uint32_t {
   kStoreWait = 11,
   kFence = 12,
   kSignal = 13,
-  kUntil = 14,
+  kWaitUntil = 14,
 };
 
 /// True in one lane of the converged warp; the same lane every time (PTX ISA, elect.sync).

@@ -197,7 +197,7 @@ __device__ void pl_counter_signal(const Counters& counters, uint32_t index) {
 }
 
 __device__ void pl_counter_wait_until(const Counters& counters, uint32_t index, uint32_t signals) {
-  const Step step(Operation::kUntil, counters.site, index & 0xff, signals * counters.arrivals);
+  const Step step(Operation::kWaitUntil, counters.site, index & 0xff, signals * counters.arrivals);
   if (signals != 0 && pipelink::runtime::elect()) {
     pipelink::runtime::wait_counter(counters, index, signals * counters.arrivals);
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def kernel_of(
 def test_the_numbers_of_operations_are_those_of_the_runtime() -> None:
     source = Path(__file__).parents[3] / "components/runtime/operation.cuh"
     for number, verb in enumerate(OPERATIONS):
-        name = "".join(word.capitalize() for word in verb.split())
+        name = "".join(word.capitalize() for word in re.split("[ _]", verb))
         assert f"  k{name}" in source.read_text() and f" = {number}," in source.read_text()
 
 
