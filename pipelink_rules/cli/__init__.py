@@ -1,6 +1,6 @@
-"""`pipelink`: every stage from the command line, each entered from the file of the stage before.
+"""`pipelink`: the command line, one sub-command a stage.
 
-Only the module of the command asked for is imported, so that `pipelink check` starts fast.
+A command's module is imported when the command is parsed, so that `pipelink check` starts fast.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pipelink_rules import __version__
 
 # command -> what it does.  The module is pipelink_rules.cli.<command>.
 COMMANDS = {
-    "doctor": "what this machine offers: toolkits, compiler, GPU, and why others were refused",
-    "check": "check a composition: a .spec.json or .program.json",
-    "place": "place a program: .program.json -> .placement.json",
+    "doctor": "report usable CUDA toolkits, compiler and GPU, and why others were rejected",
+    "check": "check a composition (.spec.json or .program.json) without compiling",
+    "place": "compute the placement of a program: .program.json -> .placement.json",
     "map": "print the link map of a built megakernel",
-    "link": "link the objects of a built megakernel again, with another linker or runtime",
-    "diff": "what changed between two links",
+    "link": "relink a built megakernel with another linker or runtime",
+    "diff": "compare two links of a megakernel",
     "explain": "explain a diagnostic code",
-    "inspect": "show what is in a contract, sidecar, object, cubin, manifest or stage file",
-    "run": "run a linked megakernel on random inputs",
-    "trace": "who waits for whom in a traced launch, and its trace for Perfetto",
-    "record": "compare a recorded launch with the contracts of its components",
-    "bench": "run the benchmarks of a checkout",
+    "inspect": "print a contract, sidecar, object, cubin, manifest or stage file",
+    "run": "run a linked megakernel on random inputs and time it",
+    "trace": "summarize the stalls of a traced launch, or convert it for Perfetto",
+    "record": "compare a recorded launch with its contracts",
+    "bench": "run a benchmark of this checkout",
 }
 
 
@@ -50,23 +51,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
-    name = next((word for word in words if word in COMMANDS), "")
-    if name in COMMANDS:
-        parser = argparse.ArgumentParser(
-            prog=f"pipelink {name}", description=COMMANDS[name] + ".", formatter_class=_Help
-        )
-        _common(parser)
-        module = importlib.import_module(f"pipelink_rules.cli.{name}")
-        module.add_arguments(parser)
-        words.remove(name)
-        arguments = parser.parse_args(words)
-    else:
-        arguments = _overview().parse_args(words or ["--help"])  # a usage error, help or version
-        return 2
+    parser = _parser()
+    arguments = parser.parse_args(words)
+    if arguments.command is None:
+        parser.print_help()
+        return 0
     from pipelink_rules.cli.report import report, report_internal_error
 
     try:
-        return perform(module.run, arguments)
+        return perform(_module(arguments.command).run, arguments)
     except PipelinkError as problem:
         return report(problem.diagnostics, arguments)
     except (KeyboardInterrupt, BrokenPipeError):
@@ -74,7 +67,7 @@ def _run(words: list[str]) -> int:
     except Exception as problem:
         if os.environ.get("PIPELINK_TRACEBACK") == "1":
             raise
-        return report_internal_error(problem, name, arguments)
+        return report_internal_error(problem, arguments.command, arguments)
 
 
 def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
@@ -89,7 +82,11 @@ def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namesp
         return int(run(arguments))
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
+def _module(command: str) -> Any:
+    return importlib.import_module(f"pipelink_rules.cli.{command}")
+
+
+class _Help(argparse.HelpFormatter):
     """As wide as the terminal; in a file always the same."""
 
     def __init__(self, prog: str) -> None:
@@ -98,30 +95,61 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=output_width(100))
 
 
-def _common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--diag",
-        choices=("text", "json", "sarif"),
-        default="text",
-        help="findings as text on stderr (default), or on stdout as one document of JSON or SARIF",
-    )
-    parser.add_argument(
-        "--root",
-        default=None,
-        metavar="DIR",
-        help="top of the repository (default: the nearest folder above with an SConstruct)",
-    )
+class _CommandParser(argparse.ArgumentParser):
+    """The parser of one command, which imports the command's module when it is used."""
+
+    def __init__(self, command: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self._command = command
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words behind the command's name; unknown ones are this command's errors."""
+        if self._command:
+            _add_global_options(self, argparse.SUPPRESS, argparse.SUPPRESS)
+            _module(self._command).add_arguments(self)
+            self._command = ""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return parsed, unknown
 
 
-def _overview() -> argparse.ArgumentParser:
-    width = max(len(name) for name in COMMANDS)
-    listed = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pipelink",
         description="A linker for GPU kernel components.",
-        epilog=f"commands:\n{listed}\n\n`pipelink COMMAND --help` says more about each.",
+        epilog="Global options may stand before or after the command.",
         formatter_class=_Help,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"pipelink {__version__}")
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
+    _add_global_options(parser, "text", None)
+    commands = parser.add_subparsers(
+        title="commands", dest="command", metavar="COMMAND", parser_class=_CommandParser
+    )
+    for name, text in COMMANDS.items():
+        commands.add_parser(
+            name,
+            command=name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            formatter_class=_Help,
+            allow_abbrev=False,
+        )
     return parser
+
+
+def _add_global_options(parser: argparse.ArgumentParser, diag: str, root: str | None) -> None:
+    """`diag` and `root` are the defaults; a command's parser keeps what was parsed before it."""
+    parser.add_argument(
+        "--diag",
+        choices=("text", "json", "sarif"),
+        default=diag,
+        help="write diagnostics as text to stderr (default), or as JSON or SARIF to stdout",
+    )
+    parser.add_argument(
+        "--root",
+        default=root,
+        metavar="DIR",
+        help="top of the repository (default: the nearest folder above with an SConstruct)",
+    )

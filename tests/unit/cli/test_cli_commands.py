@@ -33,7 +33,7 @@ def built(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_every_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
-    assert COMMANDS[name].split(":")[0] in " ".join(capsys.readouterr().out.split())
+    assert COMMANDS[name].split(":")[0][1:] in " ".join(capsys.readouterr().out.split())
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,6 +43,36 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["chekc"]) == 2
     assert main(["map"]) == 2
     assert main(["--version"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "root"),
+    [
+        (["--root", "link", "check", "{}"], "link"),
+        (["--root=link", "check", "{}"], "link"),
+        (["check", "--root", "map", "{}"], "map"),
+        (["check", "{}", "--root", "map"], "map"),
+        (["--root", "link", "check", "{}", "--root", "map"], "map"),
+        (["--diag", "json", "check", "{}"], None),
+        (["check", "--arch", "run", "{}"], None),
+    ],
+)
+def test_the_command_is_the_first_positional_word(
+    words: list[str], root: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An option's value may have the name of a command, and a file of the command's, too."""
+    seen = {}
+    monkeypatch.setattr("pipelink_rules.cli.check.run", lambda given: seen.update(vars(given)) or 0)
+    for name in ("a.spec.json", "link"):
+        assert main([word.replace("{}", name) for word in words]) == 0
+        assert (seen["command"], seen["file"], seen["root"]) == ("check", name, root)
+        assert seen["diag"] == ("json" if "json" in words else "text")
+
+
+def test_an_unknown_option_is_an_error_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["map", "folder", "--rot", "x"]) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("usage: pipelink map") and "unrecognized arguments: --rot x" in text
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
