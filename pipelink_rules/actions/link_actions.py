@@ -1,17 +1,26 @@
-"""The steps that make the result: link and audit, manifest and map."""
+"""Actions that make the result: link and audit, manifest and map, twins, the table of a build."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pipelink_rules.actions import paths
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.linked_kernel import Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
+from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
+
+if TYPE_CHECKING:
+    from pipelink_rules.link.twin import TwinReport
 
 
 @dataclass(frozen=True)
@@ -83,3 +92,104 @@ def write_reports(
     write_json(manifest, manifest_of(noun, placed, found, cubin))
     write_text(map_, render_map(noun, placed, found))
     write_text(page, render_page(noun, placed, found))
+
+
+@dataclass(frozen=True)
+class TwinUnit:
+    """One variant and what its object was compiled from; paths relative to the top."""
+
+    variant: Variant
+    sources: tuple[str, ...]
+    includes: tuple[str, ...]  # the first is the folder of its generated header
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TwinRequest:
+    """The linked kernel and everything it was made of.  Paths are relative to the top."""
+
+    units: tuple[TwinUnit, ...]
+    runtime: tuple[str, ...]  # sources
+    runtime_includes: tuple[str, ...]
+    glue: str
+    variants: str  # folder above the variants' own folders
+    program: str
+    placement: str
+    audit: str
+    cubin: str
+    arch: str
+    backend: str
+    build: str
+    lto_cubin: str
+    native_cubin: str
+    out: str
+
+
+def build_twins(request: TwinRequest, toolkit: Toolkit) -> TwinReport:
+    """`<name>.twin.json` and the twins' cubins; PL0928 where the LTO twin is another kernel."""
+    from pipelink_rules.link import twin
+
+    name = read_json(request.program, Program).name
+    units = [
+        twin.TwinUnit(u.variant, u.includes[0], u.sources, u.includes[1:], u.defines)
+        for u in request.units
+    ]
+    flags = request.units[0].variant.flags if request.units else ()
+    logs = twin.build_twins(
+        name,
+        units,
+        request.runtime,
+        request.glue,
+        (*request.runtime_includes, request.variants),
+        request.arch,
+        toolkit,
+        request.backend,
+        request.lto_cubin,
+        request.native_cubin,
+        flags=flags,
+    )
+    report = twin.compare_twins(
+        name,
+        (request.cubin, None),
+        (request.lto_cubin, logs[0]),
+        (request.native_cubin, logs[1]),
+        toolkit,
+    )
+    write_json(request.out, report)
+    if not report.lto_identical:
+        Path(request.out).unlink(missing_ok=True)
+        raise PipelinkError(
+            Diagnostic(
+                "PL0928",
+                f"the linked `{name}` is not its LTO twin: {report.lto_difference}",
+                (Label(Span(request.glue)),),
+                expected=f"the machine code of {request.lto_cubin}",
+                found=f"other machine code in {request.cubin}",
+                notes=("a component changes how another one is compiled, or is not inlined",),
+                helps=("compare with `pipelink diff`, and report the case",),
+                subject=name,
+            )
+        )
+    return report
+
+
+def summary_text(build: str, names: Sequence[tuple[str, str]]) -> str:
+    """names: (target, megakernel).  "" where nothing was built."""
+    folders = [(arch, name, Path(build, arch, "megakernels", name)) for arch, name in names]
+    folders = [item for item in folders if (item[2] / f"{item[1]}.manifest.json").is_file()]
+    if not folders:
+        return ""
+    times = {(arch, name): link_seconds(build, arch, name) for arch, name, _ in folders}
+    from pipelink_rules.report.summary_table import table_of_folders
+
+    rows = [(str(folder), arch, name, times[arch, name]) for arch, name, folder in folders]
+    return str(table_of_folders(rows))
+
+
+def link_seconds(build: str, arch: str, name: str) -> float | None:
+    """Seconds of the last link on this machine; None where it came from the cache."""
+    try:
+        data = json.loads(Path(paths.times_file(build, arch, name)).read_text(encoding="utf-8"))
+        return float(data["link_seconds"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

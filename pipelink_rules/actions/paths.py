@@ -93,3 +93,8 @@ def weak_table(fatbin: str) -> str:
     from pipelink_rules.toolkit.weak_symbols import weak_file
 
     return weak_file(fatbin).as_posix()
+
+
+def times_file(build: str, arch: str, name: str) -> str:
+    """Seconds of the last link; no output of the build, because they differ from run to run."""
+    return f"{build}/.times/{arch}/{name}.json"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelink_rules.actions.node_signature import Signatures
+from pipelink_rules.actions.build_key import Signatures
 from pipelink_rules.actions.prebuilt import Prebuilt
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.variant import Variant

@@ -6,19 +6,19 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import SCons.Errors
 import SCons.Node.FS
 
-from pipelink_rules.actions.inputs import require_unchanged
-from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.bad_input import reporting_bad_input
+from pipelink_rules.model.source_span import Span
 
 HEARTBEAT = 10.0  # seconds between signs of life of a long step
 
@@ -33,17 +33,17 @@ class Action:
     memory: int = 0  # bytes it may need
 
 
-def describe_step(target: list[Any], source: list[Any], env: Any) -> str:
+def describe_action(target: list[Any], source: list[Any], env: Any) -> str:
     """The progress line."""
-    step: Action = env["PIPELINK"].steps[str(target[0])]
-    return f"{step.mnemonic:<12} {step.subject}"
+    action: Action = env["PIPELINK"].actions[str(target[0])]
+    return f"{action.mnemonic:<12} {action.subject}"
 
 
-def run_step(target: list[Any], source: list[Any], env: Any) -> None:
+def run_action(target: list[Any], source: list[Any], env: Any) -> None:
     """Runs the step of a node.  On failure its targets are gone and its findings are on stderr."""
     session = env["PIPELINK"]
     _warm()
-    step: Action = session.steps[str(target[0])]
+    action: Action = session.actions[str(target[0])]
     names = [str(node) for node in target]
     inputs = {
         str(node): node for node in target[0].all_children() if isinstance(node, SCons.Node.FS.File)
@@ -53,19 +53,22 @@ def run_step(target: list[Any], source: list[Any], env: Any) -> None:
     before = {name: node.get_csig() for name, node in inputs.items()}
     session.journal.begin(names)
     try:
-        with session.budget.reserve(step.memory), _signs_of_life(step):
+        with session.budget.reserve(action.memory), _signs_of_life(action):
             stages = [name for name in inputs if name.endswith(".json")]
             with reporting_bad_input(*stages) if stages else nullcontext():
-                step.run(tuple(inputs))
+                action.run(tuple(inputs))
         require_unchanged(before)
         missing = [name for name in names if not os.path.exists(name)]
         if missing:
-            raise RuntimeError(f"{step.mnemonic} did not write {missing[0]}")
+            raise RuntimeError(f"{action.mnemonic} did not write {missing[0]}")
     except PipelinkError as problem:
         _remove(names)
         session.report(problem.diagnostics)
         raise SCons.Errors.BuildError(
-            node=target[0], errstr=_summary(step, len(problem.diagnostics)), status=2, exitstatus=2
+            node=target[0],
+            errstr=_summary(action, len(problem.diagnostics)),
+            status=2,
+            exitstatus=2,
         ) from None
     except BaseException:
         _remove(names)
@@ -77,15 +80,18 @@ def _warm() -> None:
     """Something runs: the stages that most steps lead to are read while the compiler works."""
 
     def read() -> None:
-        for name in ("place.place", "glue.emit", "link.audit", "link.link", "report.table"):
-            import_module(f"pipelink_rules.{name}")
+        import pipelink_rules.glue.emit
+        import pipelink_rules.link.audit_kernel
+        import pipelink_rules.link.link
+        import pipelink_rules.place.place
+        import pipelink_rules.report.summary_table  # noqa: F401
 
     threading.Thread(target=read).start()
 
 
-def _summary(step: Action, findings: int) -> str:
+def _summary(action: Action, findings: int) -> str:
     plural = "error" if findings == 1 else "errors"
-    return f"{step.mnemonic} of {step.subject}: {findings} {plural}"
+    return f"{action.mnemonic} of {action.subject}: {findings} {plural}"
 
 
 def _remove(names: list[str]) -> None:
@@ -95,20 +101,44 @@ def _remove(names: list[str]) -> None:
 
 
 @contextmanager
-def _signs_of_life(step: Action) -> Iterator[None]:
+def _signs_of_life(action: Action) -> Iterator[None]:
     """A line every few seconds, so that a long step is not taken for a hang."""
     start, done = time.monotonic(), threading.Event()
 
-    def tell() -> None:
+    def report() -> None:
         while not done.wait(HEARTBEAT):
             seconds = time.monotonic() - start
             print(
-                f"{step.mnemonic:<12} {step.subject}: {seconds:.0f} s", file=sys.stderr, flush=True
+                f"{action.mnemonic:<12} {action.subject}: {seconds:.0f} s",
+                file=sys.stderr,
+                flush=True,
             )
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
         yield
     finally:
         done.set()
+
+
+def require_unchanged(before: Mapping[str, str]) -> None:
+    """Raises PL1304 for every file that no longer has the sha256 it had."""
+    changed = [
+        name
+        for name, digest in before.items()
+        if not os.path.isfile(name) or sha256(name) != digest
+    ]
+    if changed:
+        raise PipelinkError(
+            Diagnostic(
+                "PL1304",
+                f"{name} changed while it was being used",
+                (Label(Span(name)),),
+                expected="inputs that stay as they are during a build",
+                found="other contents after the step than before it",
+                helps=("build again",),
+                subject=name,
+            )
+            for name in changed
+        )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import SCons.Errors
 import SCons.Script
@@ -15,14 +16,18 @@ from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.actions.requests import RequestedInstance
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.files.atomic import write_text
 from pipelink_rules.model.program import runtime_build
 from pipelink_rules.model.variant import Variant
-from pipelink_rules.scons.compile_commands import write_compile_commands
 from pipelink_rules.scons.graph import Graph
 from pipelink_rules.scons.megakernel import MegakernelNodes, megakernel_nodes
 from pipelink_rules.scons.options import help_text
 from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
-from pipelink_rules.scons.session import BUILD, RuntimeRule, Session
+from pipelink_rules.scons.session import BUILD, RuntimeRule, Session, write_document
+
+if TYPE_CHECKING:
+    from pipelink_rules.scons.graph import Graph
+    from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
 
 
 def finish(env: Any) -> None:
@@ -146,11 +151,21 @@ class _Finish:
         return graph.variant(arch, variant, noun, rule, options, release)
 
     def _error(
-        self, item: ResolvedMegakernel, name: str, code: str, text: str, **more: Any
+        self,
+        item: ResolvedMegakernel,
+        name: str,
+        code: str,
+        text: str,
+        expected: str,
+        found: str = "",
+        helps: tuple[str, ...] = (),
     ) -> PipelinkError:
         where = item.where(name)
         place = Label(where, f"`{name}` of {item.asked.name}") if where else None
-        return error(code, text, place, subject=f"{item.asked.name}.{name}", **more)
+        subject = f"{item.asked.name}.{name}"
+        return error(
+            code, text, place, expected=expected, found=found, helps=helps, subject=subject
+        )
 
     def _runtime(self, name: str) -> RuntimeRule:
         label = self.session.canonical(labels.Label(LIBRARY, "components/runtime", name))
@@ -198,9 +213,7 @@ def document(session: Session) -> None:
     """
     if session.options.diag == "text" or session.quiet:
         return
-    from pipelink_rules.actions.terminal import write_document
-
-    kept = [name for name in session.steps if name.endswith(".check.json")]
+    kept = [name for name in session.actions if name.endswith(".check.json")]
     path = session.build / f"findings.{session.options.diag}"
     write_document(path, session.options.diag, session.reported, sorted(kept))
 
@@ -210,15 +223,54 @@ def table(session: Session) -> None:
     whole = not SCons.Script.COMMAND_LINE_TARGETS and not session.quiet and session.finished
     if not whole or session.findings or SCons.Script.GetBuildFailures():
         return
-    from pipelink_rules.actions.build_summary import summary_text
+    from pipelink_rules.actions.link_actions import summary_text
 
     names = [
         (arch, name)
         for arch in sorted(os.listdir(session.build))
         for name in sorted(session.megakernels)
-        if f"{BUILD}/{arch}/megakernels/{name}/{name}.cubin" in session.steps
+        if f"{BUILD}/{arch}/megakernels/{name}/{name}.cubin" in session.actions
     ]
     text = summary_text(BUILD, names)
     if text and not SCons.Script.GetOption("silent"):
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+def write_compile_commands(
+    session: Session, graph: Graph, resolved: dict[str, ResolvedMegakernel], resolver: Resolver
+) -> None:
+    """compile_commands.json for editors: one entry a source, for the first variant that uses it."""
+    if not resolved:
+        return
+    from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv
+
+    entries: dict[str, dict[str, Any]] = {}
+    for item in resolved.values():
+        for instance in item.asked.instances:
+            rule, variant = item.rules[instance.name], instance.variant
+            arch = item.asked.archs[0]
+            files = paths.named_files(arch, variant.name, variant.component)
+            headers = graph.headers(rule.label)
+            for node in rule.srcs:
+                if str(node) in entries:
+                    continue
+                unit = Unit(
+                    source=str(node),
+                    arch=arch,
+                    includes=(f"{BUILD}/{files.folder}", *headers.folders),
+                    defines=(*headers.defines, *rule.local_defines, "__CUDACC_RDC__"),
+                    flags=variant.flags,
+                    options=resolver.options(rule).other,
+                )
+                argv = fatbin_argv(session.toolkit, unit, f"{BUILD}/{files.fatbin}")
+                entries[str(node)] = {
+                    "arguments": argv,
+                    "directory": str(session.top),
+                    "file": str(node),
+                    "output": f"{BUILD}/{files.fatbin}",
+                }
+    text = json.dumps([entries[key] for key in sorted(entries)], indent=1) + "\n"
+    path = session.top / "compile_commands.json"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)

@@ -17,17 +17,20 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from SCons.Scanner import ScannerBase
+
 from pipelink_rules.actions import labels, paths
+from pipelink_rules.actions.build_key import tool_version
+from pipelink_rules.actions.header_deps import includes_of, resolve
 from pipelink_rules.actions.requests import RequestedVariant
-from pipelink_rules.actions.tool_digest import tool_version
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.action import Action
-from pipelink_rules.scons.header_scanner import Scope
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Session
 
 if TYPE_CHECKING:
     from pipelink_rules.actions.compile_actions import CompileRequest
+
 
 Run = Callable[[tuple[str, ...]], None]
 
@@ -41,6 +44,19 @@ class Headers:
     defines: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class NodeRequest:
+    """A node: what it does, the files it writes and reads, and what else its result depends on."""
+
+    stage: str  # whose sources are part of the signature
+    action: Action
+    targets: Sequence[str]  # below the build directory
+    sources: Sequence[Any]  # SCons nodes
+    key: Sequence[str]  # what it was asked for
+    headers: Headers | None = None  # what its source may include
+    tool: bool = False  # whether the toolkit is part of the signature
+
+
 @dataclass
 class Graph:
     """The nodes of one run."""
@@ -52,29 +68,22 @@ class Graph:
     folders: dict[str, labels.Label] = field(default_factory=dict)  # variant -> its component
     _headers: dict[labels.Label, Headers] = field(default_factory=dict)
 
-    def step(
-        self,
-        stage: str,
-        step: Action,
-        targets: Sequence[str],
-        sources: Iterable[Any],
-        asked: Sequence[str],
-        headers: Headers | None = None,
-        tool: bool = False,
-    ) -> list[Any]:
-        """One node with its files; `targets` below the build directory."""
-        text = "\0".join([stage, tool_version(stage), self.fingerprint if tool else "", *asked])
+    def add(self, request: NodeRequest) -> list[Any]:
+        """One node with its files."""
+        stage, headers = request.stage, request.headers
+        fingerprint = self.fingerprint if request.tool else ""
+        text = "\0".join([stage, tool_version(stage), fingerprint, *request.key])
         value = self.env.Value(hashlib.sha256(text.encode()).hexdigest())
-        names = [f"{BUILD}/{target}" for target in targets]
-        self.session.steps[names[0]] = step
+        names = [f"{BUILD}/{target}" for target in request.targets]
+        self.session.actions[names[0]] = request.action
         if headers is not None:
             top = str(self.session.top)
             self.session.scopes[names[0]] = Scope(
                 tuple(os.path.join(top, folder) for folder in headers.folders),
                 {node.abspath: node for node in headers.nodes},
             )
-        make = self.env.PipelinkStep if headers is None else self.env.PipelinkCompile
-        return list(make([f"#{name}" for name in names], [*sources, value]))
+        make = self.env.PipelinkAction if headers is None else self.env.PipelinkCompile
+        return list(make([f"#{name}" for name in names], [*request.sources, value]))
 
     def headers(self, label: labels.Label) -> Headers:
         """Folders, headers and definitions that come with a dependency, the nearest first."""
@@ -132,13 +141,13 @@ class Graph:
         def run(inputs: tuple[str, ...]) -> None:
             self.session.say(compile_component(request, self.session.toolkit, inputs))
 
-        asked = [variant.code, arch, *request.copts, ""]
-        asked += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
-        asked += ["strict"] if request.strict else []
-        step = Action("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
+        key = [variant.code, arch, *request.copts, ""]
+        key += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
+        key += ["strict"] if request.strict else []
+        action = Action("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
         targets = [files.fatbin, files.shadow, files.record]
         sources = [*rule.srcs, *rule.hdrs, header]
-        nodes = self.step("compile", step, targets, sources, asked, headers, tool=True)
+        nodes = self.add(NodeRequest("compile", action, targets, sources, key, headers, tool=True))
         self._probed(files, variant, request, release, [*nodes, header])
         return files
 
@@ -174,10 +183,12 @@ class Graph:
             self.env.File(name if os.path.isabs(name) else f"#{name}")
             for name in finished_files(sidecar)
         ]
-        step = Action("Prebuilt", _subject(rule.label, variant, arch), run)
+        action = Action("Prebuilt", _subject(rule.label, variant, arch), run)
         targets = [files.fatbin, files.shadow, files.record]
-        asked = [arch, *(["strict"] if strict else [])]
-        nodes = self.step("compile", step, targets, sources, asked, self.abi(), tool=True)
+        key = [arch, *(["strict"] if strict else [])]
+        nodes = self.add(
+            NodeRequest("compile", action, targets, sources, key, self.abi(), tool=True)
+        )
         request = CompileRequest(str(rule.label), noun, (), folders, (), (), arch, out, ())
         header = self._header(files, variant, request)
         self._probed(files, variant, request, release, [*nodes, header])
@@ -188,7 +199,7 @@ class Graph:
     ) -> bool:
         """Whether this is the first megakernel that asks for the variant."""
         self.folders[variant.name] = rule.label
-        return f"{BUILD}/{files.fatbin}" not in self.session.steps
+        return f"{BUILD}/{files.fatbin}" not in self.session.actions
 
     def _header(
         self, files: paths.VariantFiles, variant: RequestedVariant, request: CompileRequest
@@ -199,8 +210,8 @@ class Graph:
         def run(inputs: tuple[str, ...]) -> None:
             write_header(request.variant(), f"{BUILD}/{files.header}")
 
-        step = Action("Header", f"{request.label} {variant.digest} for {request.arch}", run)
-        return self.step("header", step, [files.header], [], [variant.code])[0]
+        action = Action("Header", f"{request.label} {variant.digest} for {request.arch}", run)
+        return self.add(NodeRequest("header", action, [files.header], [], [variant.code]))[0]
 
     def _probed(
         self,
@@ -217,7 +228,7 @@ class Graph:
         rule = labels.parse_label(request.label)
         assert rule is not None
         subject = _subject(rule, variant, request.arch)
-        asked = [variant.code, request.arch]
+        key = [variant.code, request.arch]
 
         def kernel(inputs: tuple[str, ...]) -> None:
             compile_probe_kernel(request, self.session.toolkit)
@@ -228,17 +239,19 @@ class Graph:
         # The kernel's text is written by the step, so that no scanner sees its first include.
         first = [node for node in self.abi().nodes if node.name == "glue.cuh"]
         sources = [self.node(files.header), *first]
-        step = Action("ProbeCompile", subject, kernel, memory=1 << 30)
+        action = Action("ProbeCompile", subject, kernel, memory=1 << 30)
         folders = list(map(self.portable, self.abi().folders))
         headers = joined(self.abi(), Headers(nodes=(self.node(files.header),)))
-        nodes += self.step(
-            "compile", step, [files.probe], sources, asked + folders, headers, tool=True
+        nodes += self.add(
+            NodeRequest(
+                "compile", action, [files.probe], sources, key + folders, headers, tool=True
+            )
         )
-        step = Action("Probe", subject, probe, memory=1 << 29)
+        action = Action("Probe", subject, probe, memory=1 << 29)
         sources = [self.node(name) for name in (files.fatbin, files.record, files.probe)]
         sources.append(self.env.File(f"#{runtime}"))
         targets = [files.interface, files.sidecar]
-        nodes += self.step("compile", step, targets, sources, asked, tool=True)
+        nodes += self.add(NodeRequest("compile", action, targets, sources, key, tool=True))
         self.env.Alias(request.label, nodes)
 
     def node(self, path: str) -> Any:
@@ -250,7 +263,7 @@ class Graph:
         from pipelink_rules.actions.compile_actions import ObjectRequest, compile_source
 
         name = paths.runtime_fatbin(arch, rule.label.name, flags)
-        if f"{BUILD}/{name}" in self.session.steps:
+        if f"{BUILD}/{name}" in self.session.actions:
             return name
         own = Headers((*rule.includes, *_folders(rule.srcs)), rule.hdrs, rule.defines)
         headers = joined(own, self.abi())
@@ -268,12 +281,12 @@ class Graph:
         def run(inputs: tuple[str, ...]) -> None:
             compile_source(request, self.session.toolkit, inputs)
 
-        asked = [arch, *flags, "", *request.defines, ""]
-        asked += map(self.portable, (*request.includes, request.source))
-        step = Action("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
+        key = [arch, *flags, "", *request.defines, ""]
+        key += map(self.portable, (*request.includes, request.source))
+        action = Action("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
         targets = [name, paths.weak_table(name)]
         sources = [*rule.srcs, *rule.hdrs]
-        self.step("object", step, targets, sources, asked, headers, tool=True)
+        self.add(NodeRequest("object", action, targets, sources, key, headers, tool=True))
         return name
 
     def abi(self) -> Headers:
@@ -297,3 +310,35 @@ def _folders(nodes: Iterable[Any]) -> tuple[str, ...]:
 def _subject(label: labels.Label, variant: RequestedVariant, arch: str) -> str:
     arguments = " ".join(f"{name}={value}" for name, value in variant.arguments)
     return f"{label} {arguments} for {arch}".replace("  ", " ")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a source may include: absolute -I folders in order, and declared headers by path."""
+
+    roots: tuple[str, ...]
+    declared: dict[str, Any]  # absolute path -> node
+
+
+def scanner() -> Any:
+    """Finds only declared headers: the generated one is written by the compile step itself, and
+    the compiler's own list of headers is checked after the compile."""
+    return ScannerBase(_scan, name="PipelinkHeaders", path_function=_scope_of, recursive=True)
+
+
+def _scope_of(env: Any, folder: Any, target: Any = None, source: Any = None) -> tuple[str, ...]:
+    """The key of the scope: SCons keeps what it found under it."""
+    first = target[0] if isinstance(target, (list, tuple)) else target
+    return (str(first),)
+
+
+def _scan(node: Any, env: Any, path: tuple[str, ...]) -> list[Any]:
+    scope: Scope | None = env["PIPELINK"].scopes.get(path[0]) if path else None
+    if scope is None or not node.exists():
+        return []
+    text, folder = node.get_text_contents(), node.get_dir().abspath
+    found = (
+        resolve(name, quoted, folder, scope.roots, scope.declared)
+        for name, quoted in includes_of(text)
+    )
+    return [scope.declared[name] for name in dict.fromkeys(found) if name]

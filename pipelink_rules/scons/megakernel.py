@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelink_rules.actions import paths
-from pipelink_rules.actions.build_summary import times_file
 from pipelink_rules.model.program import CLUSTER_BUILD
 from pipelink_rules.scons.action import Action
-from pipelink_rules.scons.graph import Graph, Headers, joined
+from pipelink_rules.scons.graph import Graph, Headers, NodeRequest, Run, joined
 from pipelink_rules.scons.resolve import ResolvedMegakernel
 from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule
 
@@ -55,12 +54,11 @@ class _Builder:
     def node(self, path: str) -> Any:
         return self.env.File(f"#{path}")
 
-    def step(self, stage: str, mnemonic: str, targets: list[str], *args: Any, **more: Any) -> Any:
-        run, sources, asked = args
-        memory, what = more.pop("memory", 0), more.pop("what", "")
-        step = Action(mnemonic, f"{what}{self.asked.name} for {self.arch}", run, memory)
-        names = [self.files.file(target) for target in targets]
-        return self.graph.step(stage, step, names, sources, asked, **more)
+    def action(self, mnemonic: str, run: Run, memory: int = 0, of: str = "") -> Action:
+        return Action(mnemonic, f"{of}{self.asked.name} for {self.arch}", run, memory)
+
+    def targets(self, *suffixes: str) -> list[str]:
+        return [self.files.file(suffix) for suffix in suffixes]
 
     def nodes(self) -> MegakernelNodes:
         check = self._declaration()
@@ -90,10 +88,12 @@ class _Builder:
             if found:
                 self.session.report(found)
 
-        self.step("spec", "Declare", ["spec.json"], write, [], [self.asked.text])
-        return self.step("check", "Check", ["check.json"], check, [], self._asked())[0]
+        action, targets = self.action("Declare", write), self.targets("spec.json")
+        self.graph.add(NodeRequest("spec", action, targets, [], [self.asked.text]))
+        action, targets = self.action("Check", check), self.targets("check.json")
+        return self.graph.add(NodeRequest("check", action, targets, [], self._key()))[0]
 
-    def _asked(self) -> list[str]:
+    def _key(self) -> list[str]:
         """What stands for the declaration and all variants, places and prose included."""
         variants = [f"{one.name}={one.variant.text}" for one in self.asked.instances]
         return [self.asked.text, *variants, self.arch]
@@ -104,16 +104,16 @@ class _Builder:
         nouns, arch, path = self.resolved.nouns, self.arch, self.path
         interfaces = {k: f"{BUILD}/{v.interface}" for k, v in self.files_of.items()}
 
-        def gather(inputs: tuple[str, ...]) -> None:
+        def resolve(inputs: tuple[str, ...]) -> None:
             known = nouns()
             sourced = {k: v for k, v in known.variants.items() if k not in known.prebuilt}
             outputs = path("program.json"), path("plan.json")
             collect_program(known.spec, sourced, interfaces, arch, *outputs)
 
-        asked = [*self._asked(), *(f"{k}:{v}" for k, v in sorted(interfaces.items()))]
+        key = [*self._key(), *(f"{k}:{v}" for k, v in sorted(interfaces.items()))]
         sources = [self.node(f"{BUILD}/{item.interface}") for item in self.unique]
-        targets = ["program.json", "plan.json"]
-        self.step("collect", "Collect", targets, gather, sources, asked)
+        action, targets = self.action("Collect", resolve), self.targets("program.json", "plan.json")
+        self.graph.add(NodeRequest("collect", action, targets, sources, key))
 
         lock = self._lock_file()
 
@@ -121,13 +121,15 @@ class _Builder:
             place_program(path("program.json"), path("placement.json"), lock and str(lock))
 
         sources = [self.node(path("program.json")), *([lock] if lock else [])]
-        self.step("place", "Place", ["placement.json"], place, sources, [])
+        action, targets = self.action("Place", place), self.targets("placement.json")
+        self.graph.add(NodeRequest("place", action, targets, sources, []))
 
         def glue(inputs: tuple[str, ...]) -> None:
             write_glue(path("plan.json"), path("placement.json"), path("glue.cu"))
 
         sources = [self.node(path(name)) for name in ("plan.json", "placement.json")]
-        self.step("glue", "Glue", ["glue.cu"], glue, sources, [])
+        action, targets = self.action("Glue", glue), self.targets("glue.cu")
+        self.graph.add(NodeRequest("glue", action, targets, sources, []))
 
     def _lock_file(self) -> Any:
         """`<name>.<target>.lock.json` beside the SConscript: a placement to keep to."""
@@ -139,9 +141,9 @@ class _Builder:
     def _glue_object(self) -> None:
         from pipelink_rules.actions.compile_actions import ObjectRequest, compile_source
 
-        own = [self.node(f"{BUILD}/{item.header}") for item in self.unique]
+        generated = [self.node(f"{BUILD}/{item.header}") for item in self.unique]
         variants = f"{BUILD}/{paths.variants_folder(self.arch)}"
-        headers = joined(self.graph.abi(), Headers((variants,), tuple(own)))
+        headers = joined(self.graph.abi(), Headers((variants,), tuple(generated)))
         request = ObjectRequest(
             label=f"the glue of `{self.asked.name}`",
             source=self.path("glue.cu"),
@@ -157,13 +159,12 @@ class _Builder:
         def run(inputs: tuple[str, ...]) -> None:
             compile_source(request, self.session.toolkit, inputs)
 
-        asked = [self.arch, *request.flags, "", *request.defines]
-        asked += [self.graph.portable(folder) for folder in request.includes]
-        sources = [self.node(self.path("glue.cu")), *own]
-        self.step(
-            "object", "CudaCompile", ["glue.fatbin", "glue.weak.json"], run, sources, asked,
-            headers=headers, tool=True, memory=1 << 30, what="glue of ",
-        )  # fmt: skip
+        key = [self.arch, *request.flags, "", *request.defines]
+        key += [self.graph.portable(folder) for folder in request.includes]
+        sources = [self.node(self.path("glue.cu")), *generated]
+        action = self.action("CudaCompile", run, memory=1 << 30, of="glue of ")
+        targets = self.targets("glue.fatbin", "glue.weak.json")
+        self.graph.add(NodeRequest("object", action, targets, sources, key, headers, tool=True))
 
     def _flags(self) -> tuple[str, ...]:
         """Code-generation flags: equal in all objects of a link, so the first ones are all."""
@@ -184,7 +185,7 @@ class _Builder:
             backend=self.session.options.linker,
             cubin=self.path("cubin"),
             audit=self.path("audit.json"),
-            times=str(times_file(BUILD, self.arch, self.asked.name)),
+            times=paths.times_file(BUILD, self.arch, self.asked.name),
         )
 
         def run(inputs: tuple[str, ...]) -> None:
@@ -193,28 +194,29 @@ class _Builder:
         weak = [paths.weak_table(name) for name in request.objects[-2:]]
         names = (*request.objects, *sidecars, *weak, request.program, request.placement)
         sources = [self.node(name) for name in names]
-        targets, asked = ["cubin", "audit.json"], [self.arch, request.backend]
-        more = {"tool": True, "memory": 2 << 30}
-        return list(self.step("link", "DeviceLink", targets, run, sources, asked, **more))
+        action = self.action("DeviceLink", run, memory=2 << 30)
+        targets, key = self.targets("cubin", "audit.json"), [self.arch, request.backend]
+        return self.graph.add(NodeRequest("link", action, targets, sources, key, tool=True))
 
     def _describe(self) -> list[Any]:
         from pipelink_rules.actions.link_actions import write_reports
 
         names = ("program.json", "placement.json", "audit.json", "cubin")
         runtime = self.runtime.label.name.removesuffix(CLUSTER_BUILD)
-        targets = ["manifest.json", "map.txt", "html"]
+        outputs = ("manifest.json", "map.txt", "html")
 
         def run(inputs: tuple[str, ...]) -> None:
             program, placement, audit, cubin = (self.path(name) for name in names)
-            outputs = (self.path(target) for target in targets)
-            write_reports(program, placement, audit, cubin, runtime, *outputs)
+            manifest, link_map, page = (self.path(name) for name in outputs)
+            write_reports(program, placement, audit, cubin, runtime, manifest, link_map, page)
 
         sources = [self.node(self.path(name)) for name in names]
-        return list(self.step("describe", "Describe", targets, run, sources, [runtime]))
+        action, targets = self.action("Describe", run), self.targets(*outputs)
+        return self.graph.add(NodeRequest("describe", action, targets, sources, [runtime]))
 
     def _twins(self) -> list[Any]:
         """Nothing where an instance has no source: a twin is made of sources."""
-        from pipelink_rules.actions.twin_actions import TwinRequest, TwinUnit, build_twins
+        from pipelink_rules.actions.link_actions import TwinRequest, TwinUnit, build_twins
 
         if any(one.sidecars for one in self.asked.instances):
             return []
@@ -224,8 +226,8 @@ class _Builder:
         names = {files: name for name, files in self.files_of.items()}
         for files in self.unique:
             rule = self.resolved.rules[names[files]]
-            own = Headers((f"{BUILD}/{files.folder}",), (self.graph.node(files.header),))
-            headers = joined(own, self.graph.headers(rule.label))
+            generated = Headers((f"{BUILD}/{files.folder}",), (self.graph.node(files.header),))
+            headers = joined(generated, self.graph.headers(rule.label))
             nodes += [*rule.srcs, *headers.nodes]
             parts.append((names[files], rule, headers))
 
@@ -261,7 +263,7 @@ class _Builder:
 
         inputs = ("glue.cu", "plan.json", "placement.json", "cubin")
         nodes += [self.node(self.path(name)) for name in inputs]
-        targets = ["twin.json", "lto_twin.cubin", "native_twin.cubin", "twin.cu"]
-        asked = [self.arch, request.backend, *(str(part[2].defines) for part in parts)]
-        more = {"tool": True, "memory": 2 << 30}
-        return list(self.step("twin", "Twin", targets, run, nodes, asked, **more))
+        action = self.action("Twin", run, memory=2 << 30)
+        targets = self.targets("twin.json", "lto_twin.cubin", "native_twin.cubin", "twin.cu")
+        key = [self.arch, request.backend, *(str(part[2].defines) for part in parts)]
+        return self.graph.add(NodeRequest("twin", action, targets, nodes, key, tool=True))

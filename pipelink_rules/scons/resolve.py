@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelink_rules.actions import labels
+from pipelink_rules.actions.build_key import Signatures, key_of, lookup, store, tool_version
 from pipelink_rules.actions.labels import LIBRARY
-from pipelink_rules.actions.memo import key_of, lookup, store
-from pipelink_rules.actions.node_signature import Signatures
 from pipelink_rules.actions.prebuilt import Prebuilt, choose, load_prebuilt, with_prebuilt_contracts
 from pipelink_rules.actions.requests import Nouns, RequestedMegakernel, requests_of
-from pipelink_rules.actions.tool_digest import tool_version
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.model.contract import Contract

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +15,18 @@ from pipelink_rules.actions.labels import LIBRARY, Label
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.scons.job_limit import Budget, memory_bytes
 from pipelink_rules.scons.lock import BuildLock, Journal
 from pipelink_rules.scons.options import CACHE, Options
 
 if TYPE_CHECKING:
     from pipelink_rules.scons.action import Action
+    from pipelink_rules.scons.graph import Scope
     from pipelink_rules.toolkit.toolkit import Toolkit
 
+
 BUILD = "build"  # the build directory, below the top
+GIB = 1 << 30
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,8 @@ class Session:
     components: dict[Label, ComponentRule] = field(default_factory=dict)
     megakernels: dict[str, MegakernelRule] = field(default_factory=dict)
     runtimes: dict[Label, RuntimeRule] = field(default_factory=dict)
-    steps: dict[str, Action] = field(default_factory=dict)  # first target -> step
-    scopes: dict[str, Any] = field(default_factory=dict)  # first target -> headers.Scope
+    actions: dict[str, Action] = field(default_factory=dict)  # by first target
+    scopes: dict[str, Scope] = field(default_factory=dict)  # by first target
     findings: list[Diagnostic] = field(default_factory=list)  # of declarations, until all are read
     reported: list[Diagnostic] = field(default_factory=list)
     finished: bool = False
@@ -117,12 +123,13 @@ class Session:
 
     def report(self, findings: Iterable[Diagnostic], outcome: str = "") -> None:
         """Shows findings, at once and whole; `outcome`: what the errors mean."""
-        from pipelink_rules.actions.terminal import render_for_terminal
+        from pipelink_rules.diagnostics.render import render_text
 
         findings = tuple(findings)
         self.reported += findings
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         sys.stdout.flush()
-        sys.stderr.write(render_for_terminal(findings, outcome))
+        sys.stderr.write(render_text(findings, outcome=outcome, colour=colour))
         sys.stderr.flush()
 
     def say(self, text: str) -> None:
@@ -164,3 +171,65 @@ def begin_session(session: Session) -> Session:
     """Makes it the session of its build directory."""
     _sessions[session.top] = session
     return session
+
+
+def write_document(
+    path: Path, form: str, findings: Iterable[Diagnostic], kept: Iterable[str] = ()
+) -> None:
+    """All findings of a build as one file; form: json or sarif.
+
+    kept: files of the check, with the warnings of compositions that did not change.
+    """
+    from pipelink_rules.diagnostics.render import render_json
+    from pipelink_rules.files.atomic import write_text
+    from pipelink_rules.files.codec import read_json
+
+    found = list(findings)
+    for name in kept:
+        with suppress(PipelinkError):  # not written, or not by this version
+            found += read_json(name, tuple[Diagnostic, ...])
+    if form == "sarif":
+        from pipelink_rules.diagnostics.sarif import render_sarif
+
+        write_text(path, render_sarif(found))
+    else:
+        write_text(path, render_json(found))
+
+
+def memory_bytes() -> int:
+    """Memory of this machine or container."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for name in _LIMITS:
+        try:
+            return min(machine, int(Path(name).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # no such file; "max"
+            continue
+    return machine
+
+
+def jobs(processors: int, memory: int) -> int:
+    """Steps at once, where -j does not say: 1 GiB is what a compile of a small component needs."""
+    return max(1, min(processors, memory // GIB))
+
+
+class Budget:
+    """Memory that running steps share.  A step larger than all of it runs alone."""
+
+    def __init__(self, total: int):
+        self._total = total
+        self._free = total
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def reserve(self, amount: int) -> Iterator[None]:
+        """Waits until `amount` bytes are free, and holds them."""
+        amount = min(amount, self._total)
+        with self._changed:
+            self._changed.wait_for(lambda: self._free >= amount)
+            self._free -= amount
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += amount
+                self._changed.notify_all()

@@ -17,12 +17,11 @@ from SCons.Builder import Builder
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.scons import finish, rules
-from pipelink_rules.scons.action import describe_step, run_step
+from pipelink_rules.scons.action import describe_action, run_action
 from pipelink_rules.scons.cache import VerifiedCache, prune
-from pipelink_rules.scons.header_scanner import scanner
-from pipelink_rules.scons.job_limit import jobs, memory_bytes
+from pipelink_rules.scons.graph import scanner
 from pipelink_rules.scons.options import Options, read_options
-from pipelink_rules.scons.session import Session, begin_session, session_of
+from pipelink_rules.scons.session import Session, begin_session, jobs, memory_bytes, session_of
 
 
 def exists(env: Any) -> bool:
@@ -35,10 +34,10 @@ def generate(env: Any, **_: Any) -> None:
     top = Path(env.Dir("#").abspath)
     session = session_of(top) or _begin(env, top)
     env["PIPELINK"] = session
-    action = Action(run_step, describe_step)
+    action = Action(run_action, describe_action)
     env.Append(
         BUILDERS={
-            "PipelinkStep": Builder(action=action),
+            "PipelinkAction": Builder(action=action),
             "PipelinkCompile": Builder(action=action, source_scanner=scanner()),
         }
     )

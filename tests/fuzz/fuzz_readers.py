@@ -229,7 +229,7 @@ DECLARED = (
 
 
 def kept(path: Path) -> object:
-    from pipelink_rules.actions.memo import lookup
+    from pipelink_rules.actions.build_key import lookup
 
     return lookup(path, "0" * 64, Variant)
 

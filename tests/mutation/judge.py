@@ -18,8 +18,8 @@ import shipped_declarations
 import yaml
 from mutants import Mutant, applied
 
+from pipelink_rules.actions.build_key import strip_locations
 from pipelink_rules.actions.component import check_measurements
-from pipelink_rules.actions.strip_locations import strip_locations
 from pipelink_rules.check.check import check, check_stages
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import parse_contract

@@ -16,7 +16,7 @@ from judge import Verdict, bare
 from mutants import Mutant
 from running import protocols, runs_well, shape_of
 
-from pipelink_rules.actions.strip_locations import strip_locations
+from pipelink_rules.actions.build_key import strip_locations
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import MegakernelSpec, Program

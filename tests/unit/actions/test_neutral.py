@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipelink_rules.actions.node_signature import Signatures
-from pipelink_rules.actions.strip_locations import strip_locations
+from pipelink_rules.actions.build_key import Signatures, strip_locations
 from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipelink_rules.actions.memo import key_of, lookup, store
+from pipelink_rules.actions.build_key import key_of, lookup, store
 from pipelink_rules.actions.requests import RequestedInstance, RequestedMegakernel, RequestedVariant
 
 NOUN = RequestedMegakernel(

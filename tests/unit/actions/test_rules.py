@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pipelink_rules
-from pipelink_rules.actions import tool_digest
+from pipelink_rules.actions import build_key
 
 PACKAGE = Path(pipelink_rules.__file__).parent
 # What a stage may import without being part of it: words for people, and the tools of the build.
@@ -25,10 +25,10 @@ def packages_of(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("stage", tool_digest.STAGES)
+@pytest.mark.parametrize("stage", build_key.STAGES)
 def test_a_stage_knows_all_packages_it_is_made_of(stage: str) -> None:
     """Whatever the packages of a stage import is in its version, or is only words."""
-    parts = set(tool_digest.STAGES[stage])
+    parts = set(build_key.STAGES[stage])
     for part in sorted(parts - {"__init__.py", "actions"}):
         for path in (PACKAGE / part).rglob("*.py"):
             missing = packages_of(path) - parts - PROSE
@@ -45,9 +45,9 @@ def test_an_edit_changes_the_versions_of_its_stage_and_of_no_other(
     monkeypatch.setattr(pipelink_rules, "__file__", str(tmp_path / "__init__.py"))
 
     def versions() -> dict[str, str]:
-        tool_digest.tool_version.cache_clear()
-        tool_digest._digest.cache_clear()
-        return {stage: tool_digest.tool_version(stage) for stage in tool_digest.STAGES}
+        build_key.tool_version.cache_clear()
+        build_key._digest.cache_clear()
+        return {stage: build_key.tool_version(stage) for stage in build_key.STAGES}
 
     try:
         before = versions()
@@ -55,7 +55,7 @@ def test_an_edit_changes_the_versions_of_its_stage_and_of_no_other(
         after = versions()
     finally:
         monkeypatch.undo()
-        tool_digest.tool_version.cache_clear()
-        tool_digest._digest.cache_clear()
-    changed = {stage for stage in tool_digest.STAGES if before[stage] != after[stage]}
-    assert changed == {stage for stage, parts in tool_digest.STAGES.items() if "place" in parts}
+        build_key.tool_version.cache_clear()
+        build_key._digest.cache_clear()
+    changed = {stage for stage in build_key.STAGES if before[stage] != after[stage]}
+    assert changed == {stage for stage, parts in build_key.STAGES.items() if "place" in parts}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from shipped_declarations import placement_of, program_of
 
-from pipelink_rules.actions.twin_actions import TwinRequest, TwinUnit, build_twins
+from pipelink_rules.actions.link_actions import TwinRequest, TwinUnit, build_twins
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.link import twin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from pipelink_rules.scons.job_limit import GIB, Budget, jobs, memory_bytes
+from pipelink_rules.scons.session import GIB, Budget, jobs, memory_bytes
 
 
 def test_jobs_fit_processors_and_memory() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.actions.terminal import write_document
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.codec import write_json
 from pipelink_rules.scons.options import Options, help_text, read_options
+from pipelink_rules.scons.session import write_document
 
 
 def test_nothing_said_is_the_default() -> None:

@@ -1,5 +1,5 @@
-from pipelink_rules.actions.inputs import require_unchanged
 from pipelink_rules.files.atomic import sha256
+from pipelink_rules.scons.action import require_unchanged
 
 
 def run() -> None:

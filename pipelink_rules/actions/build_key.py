@@ -1,0 +1,145 @@
+"""What decides whether a file of a build is stale?  Digests of nouns, of the rules, of all inputs.
+
+A noun counts in two ways: with all it says, and without places and prose.  Glue and link depend on
+the second, so a comment, a moved line or a new summary in a contract or a declaration reaches the
+messages, the manifest and the map, and compiles and links nothing.
+
+A build system does not see the Python that runs inside a step, so each stage has a version: a
+digest over the sources it is made of.  An edit to the placement rebuilds placements and what
+follows, and no object.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import pipelink_rules
+from pipelink_rules.files.atomic import write_text
+from pipelink_rules.files.codec import decode, encode
+
+Noun = TypeVar("Noun")
+# field name -> what it is without places and prose
+_BLANK: dict[str, object] = {"span": None, "spans": (), "summary": "", "file": "", "prebuilt": ""}
+
+
+def strip_locations(noun: Noun) -> Noun:
+    """A program or variant with every span, summary, file name and origin left out."""
+    return _strip(noun)
+
+
+def _strip(noun: Noun) -> Noun:
+    if isinstance(noun, tuple):
+        return type(noun)(_strip(item) for item in noun)
+    if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
+        return noun
+    changes = {}
+    for item in dataclasses.fields(noun):
+        value = getattr(noun, item.name)
+        if item.name in _BLANK:
+            changes[item.name] = _BLANK[item.name]
+        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
+            changes[item.name] = _strip(value)
+    return dataclasses.replace(noun, **changes)
+
+
+class Signatures:
+    """Digests of nouns, each computed once."""
+
+    def __init__(self) -> None:
+        # The noun is kept with its digest, so that no other one gets its id.
+        self._known: dict[tuple[int, bool], tuple[object, str]] = {}
+
+    def of(self, noun: object) -> str:
+        """sha256 over the text of a frozen noun."""
+        return self._digest(noun, code=False)
+
+    def of_code(self, noun: object) -> str:
+        """The same without places and prose."""
+        return self._digest(noun, code=True)
+
+    def _digest(self, noun: object, *, code: bool) -> str:
+        kept = self._known.get((id(noun), code))
+        if kept is None:
+            # `repr` names every field and value, and is several times faster than JSON.
+            text = repr(strip_locations(noun) if code else noun)
+            kept = (noun, hashlib.sha256(text.encode()).hexdigest())
+            self._known[id(noun), code] = kept
+        return kept[1]
+
+
+def key_of(parts: Iterable[str | bytes]) -> str:
+    """The digest of everything that a result depends on."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def lookup(path: Path, key: str, kind: type[Noun]) -> Noun | None:
+    """What the last run kept under the key; None where nothing was.
+
+    A file that is missing, damaged or of another key is as if it had never been there.
+    """
+    try:
+        head, _, body = path.read_text(encoding="utf-8").partition("\n")
+        return decode(kind, json.loads(body)) if head == _head(key, body) else None
+    except (OSError, ValueError):
+        return None
+
+
+def store(path: Path, key: str, noun: object) -> None:
+    """Keeps a noun; what was there goes."""
+    body = json.dumps(encode(noun), sort_keys=True)
+    write_text(path, f"{_head(key, body)}\n{body}")
+
+
+def _head(key: str, body: str) -> str:
+    return f"{key} {hashlib.sha256(body.encode()).hexdigest()}"
+
+
+_NOUNS = ("__init__.py", "model", "files", "expression", "contract", "actions")
+
+# stage -> the parts of the package whose edit may change what the stage writes.
+STAGES: dict[str, tuple[str, ...]] = {
+    "spec": (*_NOUNS, "program"),
+    "check": (*_NOUNS, "program", "check"),
+    "header": _NOUNS,
+    "compile": (*_NOUNS, "toolkit", "compile", "audit"),
+    "collect": (*_NOUNS, "program"),
+    "place": (*_NOUNS, "program", "place", "solver"),
+    "glue": (*_NOUNS, "program", "glue"),
+    "object": (*_NOUNS, "toolkit", "compile", "audit"),
+    "link": (*_NOUNS, "program", "toolkit", "compile", "glue", "link"),
+    "describe": (*_NOUNS, "program", "check", "solver", "place", "glue", "report"),
+    "twin": (*_NOUNS, "program", "toolkit", "compile", "glue", "link"),
+}
+
+SALT = ""  # a project may add what its own rules do; part of every version
+
+
+@cache
+def tool_version(stage: str) -> str:
+    """`<package version>+<digest of the stage's sources>`; equal in every place it is installed."""
+    root = Path(pipelink_rules.__file__).parent
+    digest = hashlib.sha256(SALT.encode())
+    for part in STAGES[stage]:
+        digest.update(_digest(root, part).encode())
+    return f"{pipelink_rules.__version__}+{digest.hexdigest()[:16]}"
+
+
+@cache
+def _digest(root: Path, part: str) -> str:
+    path = root / part
+    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
