@@ -258,20 +258,20 @@ def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], 
         found = measured[role.name]
         if role.scheduler:  # runs inside of other roles, which the audit watches
             continue
-        for clause, promised, needed, what in (
+        for clause, declared, needed, what in (
             ("min", role.registers.minimum.literal, found.registers, "without spills"),
             ("entry", role.registers.entry.literal, found.entry, "at kernel entry"),
         ):
-            if promised is not None and promised < needed:
+            if declared is not None and declared < needed:
                 span = role.where("registers")
                 findings.append(
                     Diagnostic(
                         "PL0910",
                         f"role `{role.name}` of `{stem}` needs {needed} registers {what}, "
-                        f"its contract says {promised}",
-                        (Label(span, f"registers: {clause} is {promised}"),) if span else (),
+                        f"its contract says {declared}",
+                        (Label(span, f"registers: {clause} is {declared}"),) if span else (),
                         expected=f"{clause}: {needed} or more",
-                        found=f"{clause}: {promised}",
+                        found=f"{clause}: {declared}",
                         at_run_time="the placement gives it too few, and the kernel spills",
                         helps=(f"set registers: {{{clause}: {needed}}} in the contract",),
                         subject=f"{stem}.{role.name}.{clause}",

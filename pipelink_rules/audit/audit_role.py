@@ -290,9 +290,9 @@ def coordinates_vary(run: RoleRun, first: Interpreter) -> Difference | None:
                     moved = next(_moved(before, after, port.name), None)
                     if moved is not None:
                         one, two = moved
-                        said = f"{one} with {field.name}={base[field.name]}"
+                        before_text = f"{one} with {field.name}={base[field.name]}"
                         return _coordinate_error(
-                            port, f"{said}, {two} with {field.name}={value}", base
+                            port, f"{before_text}, {two} with {field.name}={value}", base
                         )
     return None
 
@@ -313,8 +313,8 @@ def _moved(
 
 def _coordinate_error(port: Port, found: str, tile: dict[str, int]) -> Difference:
     along = ", ".join(_along(port)) or "no field"
-    place = port.tile.span if port.tile else port.span
-    op = Operation("copy", port.name, source=port.name, span=place)
+    span = port.tile.span if port.tile else port.span
+    op = Operation("copy", port.name, source=port.name, span=span)
     numbers = ", ".join(f"{name}={value}" for name, value in tile.items())
     return Difference(
         "PL0807",

@@ -38,17 +38,19 @@ def scheduler_difference(module: Module, variant: Variant, role: Role) -> Differ
     for sizes in _cases(contract):
         run = _SchedulerCase(contract, sizes)
         for number in range(_count(contract, sizes)):
-            items: dict[CtaPosition, TileFields] = {}
-            for place in _cta_positions(contract):
-                given = [*place, *sizes.values()]
-                memory = {(PORTS >> 2) + word: value for word, value in enumerate(given)}
+            tiles: dict[CtaPosition, TileFields] = {}
+            for position in _cta_positions(contract):
+                arguments = [*position, *sizes.values()]
+                memory = {(PORTS >> 2) + word: value for word, value in enumerate(arguments)}
                 machine = Interpreter(module, names, State(memory, (), {}), codes=machine.codes)
                 machine.run(variant.symbol(role.name), [PORTS, number, _RESULT])
-                items[place] = _fields_of(contract, machine.state.memory)
+                tiles[position] = _fields_of(contract, machine.state.memory)
                 difference = _only_computes(machine.state.log)
                 if difference is not None:
                     return difference
-                difference = run.check(number, items[place]) or run.alike(number, items, place)
+                difference = run.check(number, tiles[position]) or run.alike(
+                    number, tiles, position
+                )
                 if difference is not None:
                     return difference
         difference = run.counted()
@@ -78,8 +80,8 @@ def _cta_positions(contract: Contract) -> list[CtaPosition]:
 
 def _fields_of(contract: Contract, memory: dict[int, int]) -> TileFields:
     found = {}
-    for place, field in enumerate(contract.work.fields if contract.work else ()):
-        value = memory.get((_RESULT >> 2) + place)
+    for position, field in enumerate(contract.work.fields if contract.work else ()):
+        value = memory.get((_RESULT >> 2) + position)
         if value is None:
             raise InconclusiveError(f"a field `{field.name}` that depends on data")
         found[field.name] = value - 2 * _SIGN if value & _SIGN else value
@@ -90,8 +92,8 @@ def _cases(contract: Contract) -> Iterator[dict[str, int]]:
     seen = []
     for case in range(MOST_CASES):
         sizes = {}
-        for place, symbol in enumerate(contract.symbols):
-            wanted = max(symbol.minimum, SIZES[case * (place + 1) % len(SIZES)])
+        for position, symbol in enumerate(contract.symbols):
+            wanted = max(symbol.minimum, SIZES[case * (position + 1) % len(SIZES)])
             rounded = -(-wanted // symbol.multiple_of) * symbol.multiple_of
             sizes[symbol.name] = min(rounded, symbol.maximum)
         if sizes not in seen and _count(contract, sizes) <= MOST_TILES:
@@ -119,40 +121,42 @@ class _SchedulerCase:
             for field in self.fields
         }
 
-    def check(self, number: int, item: TileFields) -> Difference | None:
+    def check(self, number: int, tile: TileFields) -> Difference | None:
         """What an item breaks: values, ranges, its number in its group."""
         for field in self.fields:
-            given = item[field.name]
+            actual = tile[field.name]
             value, least, most = self.limits[field.name]
             wanted = ""
-            if value is not None and given != value:
+            if value is not None and actual != value:
                 wanted = f"value {field.value} = {value}"
-            elif least is not None and given < least:
+            elif least is not None and actual < least:
                 wanted = f"at least {field.minimum} = {least}"
-            elif most is not None and given > most:
+            elif most is not None and actual > most:
                 wanted = f"at most {field.maximum} = {most}"
             elif field.index_within:
-                group = (field.name, item[field.index_within])
+                group = (field.name, tile[field.index_within])
                 before = self.before.get(group, 0)
                 self.before[group] = before + 1
-                if given != before:
+                if actual != before:
                     wanted = f"{before}, the items before it with {field.index_within}={group[1]}"
             if wanted:
-                return self._broken(field, wanted, f"{given} in item {number}")
+                return self._broken(field, wanted, f"{actual} in item {number}")
         return None
 
     def alike(
-        self, number: int, items: dict[CtaPosition, TileFields], place: CtaPosition
+        self, number: int, tiles: dict[CtaPosition, TileFields], position: CtaPosition
     ) -> Difference | None:
         """Whether a CTA is given what others along an axis are, in fields without that axis."""
         for field in self.fields:
-            for at, axis in enumerate(AXES[: len(place)]):
-                first = items[tuple(0 if one == at else other for one, other in enumerate(place))]
-                given, wanted = items[place][field.name], first[field.name]
-                if axis not in field.along and given != wanted:
-                    where = ", ".join(f"{n}={value}" for n, value in zip(AXES, place, strict=True))
-                    said = f"{wanted}, the same for all CTAs along {axis}"
-                    return self._broken(field, said, f"{given} in item {number} at {where}")
+            for at, axis in enumerate(AXES[: len(position)]):
+                first = tiles[(*position[:at], 0, *position[at + 1 :])]
+                actual, wanted = tiles[position][field.name], first[field.name]
+                if axis not in field.along and actual != wanted:
+                    where = ", ".join(
+                        f"{n}={value}" for n, value in zip(AXES, position, strict=True)
+                    )
+                    wanted_text = f"{wanted}, the same for all CTAs along {axis}"
+                    return self._broken(field, wanted_text, f"{actual} in item {number} at {where}")
         return None
 
     def counted(self) -> Difference | None:
@@ -161,8 +165,8 @@ class _SchedulerCase:
         for (name, group), found in sorted(self.before.items()):
             wanted = evaluate(times[name].index_count or "0", {})
             if found != wanted:
-                said = f"{wanted} items with {times[name].index_within}={group}"
-                return self._broken(times[name], said, str(found))
+                wanted_text = f"{wanted} items with {times[name].index_within}={group}"
+                return self._broken(times[name], wanted_text, str(found))
         return None
 
     def _broken(self, field: WorkField, wanted: str, found: str) -> Difference:

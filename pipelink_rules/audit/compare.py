@@ -55,8 +55,8 @@ def event_difference(
     if wanted is None or found is None or wanted.verb != found.verb:
         what = f"does not `{_name(wanted)}`" if wanted else f"has a `{_name(found)}` too many"
         return Difference("PL0934", what, op, target, clause, actual, position)
-    place = wanted.verb != "await" or wanted.target != found.target
-    if place and (wanted.target, wanted.source, wanted.member) != (
+    named = wanted.verb != "await" or wanted.target != found.target
+    if named and (wanted.target, wanted.source, wanted.member) != (
         found.target,
         found.source,
         found.member,
@@ -93,12 +93,7 @@ def access_differences(
         for access in sorted(found, key=str):
             if spaces.get(access.target) == "registers" and access.kind == "read":
                 continue  # registers are the role's own
-            wanted = [
-                clause
-                for clause in expected.clauses
-                if clause.op.verb == access.kind
-                and homes.get(clause.op.target, clause.op.target) == access.target
-            ]
+            wanted = expected.clauses_of(access, homes)
             loose = spaces.get(access.target) in ("registers", "global")
             loose = loose and access.target not in scratch
             if any(
@@ -116,7 +111,7 @@ def access_difference(
     allowed = f"`{access.kind} {access.target}` where the body has it" if ops else "no such access"
     return Difference(
         "PL0930",
-        f"has a {access.kind} of {_place(access)} that the contract does not show",
+        f"has a {access.kind} of {_quoted(access)} that the contract does not show",
         ops[0] if ops else None,
         access.target,
         allowed,
@@ -125,7 +120,7 @@ def access_difference(
     )
 
 
-def _place(access: Access) -> str:
+def _quoted(access: Access) -> str:
     return access.target if " " in access.target else f"`{access.target}`"
 
 
@@ -161,7 +156,7 @@ class StageRotation:
             for number, event in enumerate(log.events)
             if (event.verb, event.target, event.count) == ("await", "store", 0)
         ]
-        for (position, buffer), places in sorted(groups.items(), key=lambda pair: pair[0]):
+        for (position, buffer), addresses in sorted(groups.items(), key=lambda pair: pair[0]):
             if buffer not in stages:
                 continue
             while drained and drained[0] <= position:
@@ -169,7 +164,7 @@ class StageRotation:
                 drained.pop(0)
             recent = self.last.setdefault(buffer, [])
             kept = recent[-(stages[buffer] - 1) :]
-            if any(places & other for other in kept):
+            if any(addresses & other for other in kept):
                 return Difference(
                     "PL0916",
                     f"writes one stage of `{buffer}` twice in turn",
@@ -179,7 +174,7 @@ class StageRotation:
                     "two writes of the same bytes, one after the other",
                     position,
                 )
-            recent.append(frozenset(places))
+            recent.append(frozenset(addresses))
         if drained:
             self.last.clear()
         return None

@@ -49,8 +49,8 @@ class FunctionCode:
     def jumps(self) -> tuple[tuple[int, int], ...]:
         """(place, target) of every branch."""
         return tuple(
-            (place, self.successors(place)[0])
-            for place, statement in enumerate(self.instructions)
+            (position, self.successors(position)[0])
+            for position, statement in enumerate(self.instructions)
             if statement.base == "bra"
         )
 
@@ -87,8 +87,8 @@ class FunctionCode:
         return sorted(item for item in found if item < len(self.instructions))
 
     def _last(self, node: int, nodes: list[int]) -> int:
-        place = nodes.index(node)
-        return (nodes[place + 1] if place + 1 < len(nodes) else len(self.instructions)) - 1
+        position = nodes.index(node)
+        return (nodes[position + 1] if position + 1 < len(nodes) else len(self.instructions)) - 1
 
     def _exits(self, node: int, nodes: list[int]) -> tuple[int, ...]:
         return self.successors(self._last(node, nodes))

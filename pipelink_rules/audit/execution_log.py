@@ -65,7 +65,8 @@ class ExecutionLog:
 
     events: list[Event] = field(default_factory=list)
     accesses: list[set[Access]] = field(default_factory=lambda: [set()])
-    writes: list[tuple[int, str, int]] = field(default_factory=list)  # events before, buffer, place
+    # (events before, buffer, address)
+    writes: list[tuple[int, str, int]] = field(default_factory=list)
     arrivals: dict[int, int] = field(default_factory=dict)  # own event -> arrivals, where not one
     copies: list[Copied] = field(default_factory=list)
 
@@ -99,8 +100,8 @@ class ExecutionLog:
     def extend(self, other: ExecutionLog) -> None:
         """Appends what another log holds."""
         before = len(self.events)
-        self.writes += [(before + number, name, place) for number, name, place in other.writes]
-        self.arrivals |= {before + place: number for place, number in other.arrivals.items()}
+        self.writes += [(before + number, name, address) for number, name, address in other.writes]
+        self.arrivals |= {before + event: number for event, number in other.arrivals.items()}
         self.accesses[-1] |= other.accesses[0]
         self.copies += other.copies
         self.events += other.events

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pipelink_rules.audit.execution_log import Event
+from pipelink_rules.audit.execution_log import Access, Event
 from pipelink_rules.audit.input_cases import InputCase
 from pipelink_rules.contract.item_layout import item_layout, member_bytes
 from pipelink_rules.expression.expression import evaluate
@@ -33,6 +33,15 @@ class ExpectedTile:
     ops: list[Operation] = field(default_factory=list)  # the operation of each event
     clauses: list[AllowedAccess] = field(default_factory=list)
     stages: dict[str, int] = field(default_factory=dict)  # of each ring
+
+    def clauses_of(self, access: Access, homes: Mapping[str, str]) -> list[AllowedAccess]:
+        """The clauses that name what an access touches; homes: port changed in place -> port."""
+        return [
+            clause
+            for clause in self.clauses
+            if clause.op.verb == access.kind
+            and homes.get(clause.op.target, clause.op.target) == access.target
+        ]
 
 
 def expected_tiles(case: InputCase) -> list[ExpectedTile]:

@@ -165,20 +165,20 @@ def _symbol(minimum: int, multiple: int) -> int:
 def _tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
     fields = contract.work.fields if contract.work else ()
     looped = loop_fields(role.body) & {field.name for field in fields}
-    series = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
-    trips = sorted(set(series)) if looped else range(2 * stages + 1)
+    near_stages = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
+    counts = sorted(set(near_stages)) if looped else range(2 * stages + 1)
     largest = {
         field.name: evaluate(field.maximum, {})
         for field in fields
         if field.name in looped and field.maximum is not None and not names(field.maximum)
     }
     for most in largest.values():
-        trips = sorted({*trips, *(range(most) if most <= _EVERY else ()), most})
+        counts = sorted({*counts, *(range(most) if most <= _EVERY else ()), most})
     between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
     # What is done for one value of a looped field may not depend on the others: each comes twice.
-    for number, trip in enumerate([*trips, *trips] if between else trips):
+    for number, count in enumerate([*counts, *counts] if between else counts):
         tile = {
-            field.name: min(trip, largest.get(field.name, trip))
+            field.name: min(count, largest.get(field.name, count))
             if field.name in looped
             else _field(field, number)
             for field in fields

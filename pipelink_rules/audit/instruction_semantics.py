@@ -151,10 +151,10 @@ def _call(statement: Statement) -> Effect:
 def _shuffle(statement: Statement) -> Effect:
     arguments = statement.arguments()
     targets = registers_of(arguments[0])
-    own, source = operand(arguments[1]), operand(arguments[2])
+    value, source = operand(arguments[1]), operand(arguments[2])
 
     def effect(machine: Machine, regs: Registers) -> int | None:
-        regs[targets[0]] = machine.shuffle(own(regs), source(regs))
+        regs[targets[0]] = machine.shuffle(value(regs), source(regs))
         for target in targets[1:]:
             regs[target] = 1
         return None
@@ -176,10 +176,10 @@ def _strong(statement: Statement) -> Effect:
 def _memory(statement: Statement) -> Effect:
     arguments, opcode = statement.arguments(), statement.opcode
     load = statement.base in ("ld", "ldu", "ldmatrix")
-    place, data = (arguments[1], arguments[0]) if load else (arguments[0], arguments[1])
-    found = _ADDRESS.match(place)
+    address_text, data = (arguments[1], arguments[0]) if load else (arguments[0], arguments[1])
+    found = _ADDRESS.match(address_text)
     if found is None:
-        raise InconclusiveError(f"an address it cannot read: {place}")
+        raise InconclusiveError(f"an address it cannot read: {address_text}")
     names = registers_of(data)
     if ".param" in opcode:
         offset = int(found[2] or "0", 0)

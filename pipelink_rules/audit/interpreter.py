@@ -156,7 +156,7 @@ class Interpreter:
             regs[name] = None
 
     def _loop_heads(self, code: FunctionCode, position: int) -> list[int]:
-        return [target for place, target in code.jumps if target <= position <= place]
+        return [target for jump, target in code.jumps if target <= position <= jump]
 
     def finish(self) -> None:
         """The end of a work item: what was begun and is not ended is an event of its own."""

@@ -87,8 +87,8 @@ def mbarrier(statement: Statement) -> Effect | None:
     return None
 
 
-def _wait(statement: Statement, target: str, place: str, parity_text: str) -> Effect:
-    where, parity = address_of(place), operand(parity_text)
+def _wait(statement: Statement, target: str, barrier_text: str, parity_text: str) -> Effect:
+    where, parity = address_of(barrier_text), operand(parity_text)
 
     def step(machine: Machine, regs: Registers) -> None:
         address, odd = where(regs), parity(regs)
@@ -107,19 +107,21 @@ def _wait(statement: Statement, target: str, place: str, parity_text: str) -> Ef
         ring = table.ring
         producer = table.side == "empty"
         item = stage + (odd ^ producer) * ring.stages
-        place, begun = (ring.name, stage), machine.pending
-        if begun.held.get(place) == item and place in begun.fresh:
+        at, pending = (ring.name, stage), machine.pending
+        if pending.held.get(at) == item and at in pending.fresh:
             return  # to look again is no second wait
-        begun.held[place] = item
-        begun.fresh.add(place)
+        pending.held[at] = item
+        pending.fresh.add(at)
         machine.state.emit(Event("acquire" if producer else "wait", ring.name, item))
 
     return step
 
 
-def _arrive(statement: Statement, place: str, last: Callable[[Registers], Value] | None) -> Effect:
+def _arrive(
+    statement: Statement, barrier_text: str, last: Callable[[Registers], Value] | None
+) -> Effect:
     expects = ".expect_tx" in statement.opcode
-    where = address_of(place)
+    where = address_of(barrier_text)
 
     def step(machine: Machine, regs: Registers) -> None:
         table, stage = find_mbarrier(machine, where(regs), statement)
@@ -224,13 +226,13 @@ def named_barrier(statement: Statement) -> Effect | None:
             )
         raw_only(machine, "", opcode)
         barriers = {item.name: item for item in names.contract.named_barriers}
-        promised = evaluate(barriers[name].count, {})
-        if threads != promised:
+        declared = evaluate(barriers[name].count, {})
+        if threads != declared:
             raise RestrictionError(
                 "PL0915",
                 f"counts other threads on `{name}`",
                 name,
-                f"{promised} threads",
+                f"{declared} threads",
                 "all threads of the kernel" if len(reads) < 2 else f"{threads} threads",
             )
         machine.state.emit(Event(verb, name))

@@ -94,27 +94,27 @@ class LaneMerger:
                 marks += 1
                 pending.append((marks, after))
                 continue
-            place = at
-            while place < len(events) and not self._like(events[place], event):
-                if not self._skippable(events[place], generic, stores):
+            position = at
+            while position < len(events) and not self._like(events[position], event):
+                if not self._skippable(events[position], generic, stores):
                     break
-                place += 1
-            if place == len(events) or not self._like(events[place], event):
-                place = at - 1
-                if at == 0 or event.verb not in ACTS or not self._like(events[place], event):
+                position += 1
+            if position == len(events) or not self._like(events[position], event):
+                position = at - 1
+                if at == 0 or event.verb not in ACTS or not self._like(events[position], event):
                     part.wrong = self._difference(at, event)
                     return part
-            part.gaps += [LaneGap(low, place, count, found) for count, found in pending if found]
-            part.marks.setdefault(place, marks)
+            part.gaps += [LaneGap(low, position, count, found) for count, found in pending if found]
+            part.marks.setdefault(position, marks)
             arrived = log.arrivals.get(index, 1)
-            part.arrivals[place] = part.arrivals.get(place, 0) + arrived
-            part.moved[place] = part.moved.get(place, 0) + (event.count or 0)
-            at = low = place + 1
+            part.arrivals[position] = part.arrivals.get(position, 0) + arrived
+            part.moved[position] = part.moved.get(position, 0) + (event.count or 0)
+            at = low = position + 1
             pending = [(marks, after)]
         part.gaps += [LaneGap(low, len(events), count, found) for count, found in pending if found]
-        for place in range(at, len(events)):
-            if not self._skippable(events[place], generic, stores):
-                part.wrong = self._difference(place, None)
+        for position in range(at, len(events)):
+            if not self._skippable(events[position], generic, stores):
+                part.wrong = self._difference(position, None)
                 break
         return part
 
@@ -143,54 +143,58 @@ class LaneMerger:
     def _stages(self, name: str) -> int:
         return self.expected.stages.get(name, 1)
 
-    def _difference(self, place: int, found: Event | None) -> Difference:
-        inside = place < len(self.expected.events)
-        wanted = self.expected.events[place] if inside else None
-        return event_difference(wanted, found, self.expected.ops[place] if inside else None, place)
+    def _difference(self, position: int, found: Event | None) -> Difference:
+        inside = position < len(self.expected.events)
+        wanted = self.expected.events[position] if inside else None
+        return event_difference(
+            wanted, found, self.expected.ops[position] if inside else None, position
+        )
 
     # -- all lanes ---------------------------------------------------------------------------
     def _lacking(self, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
         """What nobody does, and what is done more or less often than promised."""
-        for place, event in enumerate(self.expected.events):
-            doing = [part for part in parts.values() if place in part.marks]
+        for position, event in enumerate(self.expected.events):
+            doing = [part for part in parts.values() if position in part.marks]
             if not doing:
-                yield self._difference(place, None)
+                yield self._difference(position, None)
             elif event.verb in ("copy", "expect"):
-                moved = sum(part.moved[place] for part in doing)
+                moved = sum(part.moved[position] for part in doing)
                 if moved != event.count and event.count is not None:
-                    yield self._difference(place, replace(event, count=moved))
+                    yield self._difference(position, replace(event, count=moved))
             elif event.verb == "store" and len(doing) > 1:
-                op = self.expected.ops[place]
+                op = self.expected.ops[position]
                 what, found = f"does `{event}` more than once", f"{len(doing)} lanes do"
-                yield Difference("PL0934", what, op, event.target, "one store", found, place)
+                yield Difference("PL0934", what, op, event.target, "one store", found, position)
             if event.verb in ("expect", "commit", "release") and event.target in self.raw:
-                yield from self._arrivals(place, sum(part.arrivals.get(place, 0) for part in doing))
+                yield from self._arrivals(
+                    position, sum(part.arrivals.get(position, 0) for part in doing)
+                )
 
-    def _arrivals(self, place: int, arrived: int) -> Iterator[Difference]:
-        event = self.expected.events[place]
-        promised = evaluate(self.contract.port(event.target).arrivals, {})
-        if arrived not in (0, promised):
+    def _arrivals(self, position: int, arrived: int) -> Iterator[Difference]:
+        event = self.expected.events[position]
+        declared = evaluate(self.contract.port(event.target).arrivals, {})
+        if arrived not in (0, declared):
             yield Difference(
                 "PL0933",
-                f"does not arrive {promised} times per item on `{event.target}`",
+                f"does not arrive {declared} times per item on `{event.target}`",
                 None,
                 event.target,
-                f"arrivals: {promised}",
+                f"arrivals: {declared}",
                 f"{arrived} arrivals by all its threads at `{event}`",
-                place,
+                position,
             )
 
     def _orders(self, lane: Lane, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
         """A lane that acts on an item has waited for it, or a lane it met after that has."""
         events, part = self.expected.events, parts[lane]
-        for place in sorted(part.marks):
-            event = events[place]
+        for position in sorted(part.marks):
+            event = events[position]
             if event.target not in self.raw or event.verb not in (*ACTS, "store"):
                 continue
-            opening = self._opening(place)
+            opening = self._opening(position)
             if opening is None or opening in part.marks:
                 continue
-            if not self._met(lane, opening, parts, part.marks[place]):
+            if not self._met(lane, opening, parts, part.marks[position]):
                 yield Difference(
                     "PL0934",
                     f"does `{event}` in lane {lane[1]}, which has not waited for the item",
@@ -198,25 +202,25 @@ class LaneMerger:
                     event.target,
                     f"{events[opening]} by this lane, or __syncwarp() after the lane that did",
                     str(event),
-                    place,
+                    position,
                 )
 
-    def _opening(self, place: int) -> int | None:
+    def _opening(self, position: int) -> int | None:
         event, stages = (
-            self.expected.events[place],
-            self._stages(self.expected.events[place].target),
+            self.expected.events[position],
+            self._stages(self.expected.events[position].target),
         )
-        for before in range(place - 1, -1, -1):
+        for before in range(position - 1, -1, -1):
             other = self.expected.events[before]
             same = (other.item or 0) % stages == (event.item or 0) % stages
             if other.verb in WAITS and other.target == event.target and same:
                 return before
         return None
 
-    def _met(self, lane: Lane, place: int, parts: Mapping[Lane, LanePart], marks: int) -> bool:
+    def _met(self, lane: Lane, position: int, parts: Mapping[Lane, LanePart], marks: int) -> bool:
         """Whether a lane of the same warp did the event, and a __syncwarp follows it."""
         return any(
-            other[0] == lane[0] and place in part.marks and part.marks[place] < marks
+            other[0] == lane[0] and position in part.marks and part.marks[position] < marks
             for other, part in parts.items()
         )
 
@@ -228,12 +232,7 @@ class LaneMerger:
                 space = spaces.get(access.target)
                 if space == "registers" and access.kind == "read":
                     continue
-                clauses = [
-                    clause
-                    for clause in self.expected.clauses
-                    if clause.op.verb == access.kind
-                    and homes.get(clause.op.target, clause.op.target) == access.target
-                ]
+                clauses = self.expected.clauses_of(access, homes)
                 loose = space in ("registers", "global")
                 if not any(
                     loose or (c.stage == access.stage and self._between(lane, gap, c, parts))
@@ -248,32 +247,32 @@ class LaneMerger:
         """After its item is held, and before it is given on: ordered, not only earlier."""
         opened = gap.low >= clause.first or self._met(lane, clause.first - 1, parts, gap.marks)
         ended = gap.high <= clause.last or self._leads_to(lane, gap, clause.last, parts)
-        return opened and ended and self._leads_to(lane, gap, self._given_on(clause), parts)
+        return opened and ended and self._leads_to(lane, gap, self._handed_over(clause), parts)
 
-    def _given_on(self, clause: AllowedAccess) -> int:
+    def _handed_over(self, clause: AllowedAccess) -> int:
         """The event that lets others at the bytes; the end of the work item where there is none."""
         events = self.expected.events
-        for place in range(clause.last, len(events)):
-            event = events[place]
+        for position in range(clause.last, len(events)):
+            event = events[position]
             if event.target == clause.op.target and event.verb in ("release", "commit", "store"):
-                return place
+                return position
         return len(events)
 
     def _leads_to(
-        self, lane: Lane, gap: LaneGap, place: int, parts: Mapping[Lane, LanePart]
+        self, lane: Lane, gap: LaneGap, position: int, parts: Mapping[Lane, LanePart]
     ) -> bool:
         """Whether the accesses happen before the event, or before one arrival of it."""
         events = self.expected.events
-        if place >= len(events) or place in parts[lane].marks:
-            return gap.high <= place or place >= len(events)
-        between = range(gap.high, place)
+        if position >= len(events) or position in parts[lane].marks:
+            return gap.high <= position or position >= len(events)
+        between = range(gap.high, position)
         if any(events[number].verb == "sync" for number in between):
             return True
         together = any(events[number].target == "mma" for number in between)
         return any(
             other[0] == lane[0]
-            and place in part.marks
-            and (together or part.marks[place] > gap.marks)
+            and position in part.marks
+            and (together or part.marks[position] > gap.marks)
             for other, part in parts.items()
         )
 

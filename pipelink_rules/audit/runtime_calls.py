@@ -43,10 +43,10 @@ def operand_stage(state: State, descriptors: Sequence[Value]) -> tuple[str, int]
     found = set()
     for descriptor in descriptors:
         address = None if descriptor is None else (descriptor & 0x3FFF) << 4
-        place = state.locate(address)
-        if place is None:
+        located = state.locate(address)
+        if located is None:
             raise InconclusiveError("a wgmma operand outside of every ring")
-        found.add((place[0].name, place[1]))
+        found.add((located[0].name, located[1]))
     if len(found) != 1:
         raise InconclusiveError("wgmma operands in different items")
     return found.pop()
@@ -139,10 +139,10 @@ def _store_bulk(state: State, names: Names, arguments: Sequence[Value]) -> None:
 
 def _store(state: State, names: Names, arguments: Sequence[Value], size: int | None) -> None:
     tensor, address = tensor_of(names, arguments[0]), arguments[1]
-    place = state.locate(address)
-    if place is None:
+    located = state.locate(address)
+    if located is None:
         raise InconclusiveError("a bulk store from shared memory that no port or buffer holds")
-    held, stage = place
+    held, stage = located
     for port in (held.name, tensor):
         _not_raw(names, port)
     end = held.start + held.stage_bytes * (stage + 1 if held.ring else 1)

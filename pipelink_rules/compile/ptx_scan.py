@@ -27,7 +27,7 @@ _HIDDEN = {
     "__assert_fail": "assert",
 }
 
-_PLACE = re.compile(
+_SPECIAL_REGISTERS = re.compile(
     r"%(tid|ntid|ctaid|nctaid|warpid|nwarpid|smid|nsmid|gridid|clusterid|nclusterid"
     r"|cluster_ctaid|cluster_nctaid|cluster_ctarank|cluster_nctarank|is_explicit_cluster)\b"
 )
@@ -259,9 +259,9 @@ def component_diagnostic(
 ) -> Diagnostic:
     """A finding about a component: the place in its source where known, then its contract."""
     contract = variant.contract
-    place = contract.span or (Span(contract.file) if contract.file else None)
+    span = contract.span or (Span(contract.file) if contract.file else None)
     labels = [label] if label else []
-    labels += [Label(place, f"the contract of `{contract.component}`")] if place else []
+    labels += [Label(span, f"the contract of `{contract.component}`")] if span else []
     return Diagnostic(code, message, tuple(labels), subject=subject, **clauses)  # type: ignore[arg-type]
 
 
@@ -348,14 +348,14 @@ def _instruction(
             found=statement.text[:120],
             helps=("no virtual functions and no function pointers in device code",),
         )
-    place = _PLACE.search(statement.operands)
-    if place and not (place[0] == _RANK and _is_raw(variant)):
+    register = _SPECIAL_REGISTERS.search(statement.operands)
+    if register and not (register[0] == _RANK and _is_raw(variant)):
         yield component_diagnostic(
             "PL0908",
-            f"`{name}` reads {place[0]}",
+            f"`{name}` reads {register[0]}",
             variant,
-            sources.find(r"\b(threadIdx|blockIdx|blockDim|gridDim)\b") or sources.find(place[0]),
-            place[0],
+            sources.find(r"\b(threadIdx|blockIdx|blockDim|gridDim)\b") or sources.find(register[0]),
+            register[0],
             expected="the entry's `thread` argument and the fields of the work item",
             found=statement.text,
             helps=(

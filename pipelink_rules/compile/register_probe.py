@@ -56,11 +56,11 @@ def probe_role(
     )
     limit = TARGETS[arch].setmaxnreg_maximum if arch in TARGETS else 240
     lowest = TARGETS[arch].setmaxnreg_minimum if arch in TARGETS else STEP * 3
-    promised = role.registers.minimum.literal or lowest
-    promised = min(max(promised, lowest), limit)
+    declared = role.registers.minimum.literal or lowest
+    declared = min(max(declared, lowest), limit)
     with ThreadPoolExecutor(WORKERS) as pool:
         registers = smallest(
-            lambda counts: list(pool.map(assemble, counts)), lowest, limit, promised
+            lambda counts: list(pool.map(assemble, counts)), lowest, limit, declared
         )
     best = assemble(registers or limit)
     found = best.log.function(kernel_name(role.name)) or FunctionLog("")
@@ -102,8 +102,8 @@ def smallest(
 
 def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
     """Whether each count fits, in rising order."""
-    asked = sorted(set(counts))
-    return {count: result.fits for count, result in zip(asked, attempt(asked), strict=True)}
+    ordered = sorted(set(counts))
+    return {count: result.fits for count, result in zip(ordered, attempt(ordered), strict=True)}
 
 
 def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:

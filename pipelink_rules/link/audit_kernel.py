@@ -111,8 +111,8 @@ def compare(
     found: Audit, program: Program, placement: Placement, log: LinkLog
 ) -> Iterator[Diagnostic]:
     """Every difference between what was found and what was planned."""
-    place = program.spec.where("name")
-    labels = (Label(place, "this megakernel"),) if place else ()
+    span = program.spec.where("name")
+    labels = (Label(span, "this megakernel"),) if span else ()
     yield from _setmaxnreg(found, placement, log, labels)
     yield from _registers(found, placement, labels)
     yield from _memory(found, program, labels)
@@ -165,9 +165,9 @@ def _registers(
 ) -> Iterator[Diagnostic]:
     warpgroups = placement.threads // 128
     if placement.setmaxnreg:
-        asked = sum(group.registers for group in placement.warpgroups)
+        requested = sum(group.registers for group in placement.warpgroups)
         pool = found.registers * warpgroups
-        wrong = found.registers > placement.entry_registers or asked > pool
+        wrong = found.registers > placement.entry_registers or requested > pool
     else:
         wrong = found.registers > placement.entry_registers
     if wrong:
@@ -199,11 +199,11 @@ def _registers(
 
 def _pool(found: Audit, placement: Placement) -> tuple[str, ...]:
     """What the warpgroups ask for, where it is more than there is."""
-    asked = sum(group.registers for group in placement.warpgroups)
+    requested = sum(group.registers for group in placement.warpgroups)
     there = found.registers * (placement.threads // 128)
-    if not placement.setmaxnreg or asked <= there:
+    if not placement.setmaxnreg or requested <= there:
         return ()
-    return (f"the warpgroups ask setmaxnreg for {asked} registers a thread, {there} are there",)
+    return (f"the warpgroups ask setmaxnreg for {requested} registers a thread, {there} are there",)
 
 
 def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
@@ -288,14 +288,14 @@ def compare_barriers(
     found: Audit, program: Program, placement: Placement, labels: tuple[Label, ...]
 ) -> Iterator[Diagnostic]:
     """PL0925 for ids that nobody gave, PL0938 for sites that are not what the contracts say."""
-    yield from _given(found, placement, labels)
+    yield from _unplaced_barriers(found, placement, labels)
     ids = {number: name for name, number in placement.named}
-    promised = operations(program)
+    declared = operations(program)
     sites: dict[int, list[BarrierSite]] = defaultdict(list)
     for site in found.barrier_sites:
         sites[site.id].append(site)
     for number, name in sorted(ids.items()):
-        wanted, threads = promised.get(name, Counter()), _threads(program, name)
+        wanted, threads = declared.get(name, Counter()), _threads(program, name)
         for wrong in _wrong(sites[number], wanted, threads):
             yield Diagnostic(
                 "PL0938",
@@ -358,16 +358,20 @@ def _expected(wanted: Counter[str], threads: int) -> str:
     return f"{uses or 'no use'}, {threads} threads"
 
 
-def _given(found: Audit, placement: Placement, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
-    given = {0: "the whole CTA", **{number: name for name, number in placement.named}}
-    strange = Counter({number: sites for number, sites in found.barrier_ids if number not in given})
+def _unplaced_barriers(
+    found: Audit, placement: Placement, labels: tuple[Label, ...]
+) -> Iterator[Diagnostic]:
+    placed = {0: "the whole CTA", **{number: name for name, number in placement.named}}
+    strange = Counter(
+        {number: sites for number, sites in found.barrier_ids if number not in placed}
+    )
     if strange:
         names = ", ".join("an id in a register" if n < 0 else str(n) for n in sorted(strange))
         yield Diagnostic(
             "PL0925",
             f"`{found.entry}` uses named barriers that it was not given: {names}",
             labels,
-            expected=", ".join(f"{number} ({name})" for number, name in sorted(given.items())),
+            expected=", ".join(f"{number} ({name})" for number, name in sorted(placed.items())),
             found=", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in sorted(strange.items())),
             at_run_time="two parts that meet at one barrier hang or pass too early",
             helps=("declare it under named_barriers: and use the id from the relocations",),

@@ -68,15 +68,15 @@ def check_objects(
 ) -> tuple[Diagnostic, ...]:
     """Every reason not to link them."""
     return (
-        *(item for one in objects for item in _belongs(one)),
-        *(item for one in objects for item in _toolchain(one, toolkit)),
-        *(item for one in objects for item in _architecture(one, arch)),
-        *_flags(objects, arch),
+        *(item for one in objects for item in _check_digest(one)),
+        *(item for one in objects for item in _check_toolchain(one, toolkit)),
+        *(item for one in objects for item in _check_architecture(one, arch)),
+        *_check_flags(objects, arch),
         *shared_names(objects),
     )
 
 
-def _belongs(one: LinkObject) -> Iterable[Diagnostic]:
+def _check_digest(one: LinkObject) -> Iterable[Diagnostic]:
     if one.build is None:
         return
     recorded = dict(one.build.objects).get(Path(one.path).name, "")
@@ -94,7 +94,7 @@ def _belongs(one: LinkObject) -> Iterable[Diagnostic]:
         )
 
 
-def _toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
+def _check_toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
     if one.build is None:
         return
     compiler, linker = version_tuple(one.build.toolkit), version_tuple(toolkit.version)
@@ -122,7 +122,7 @@ def _toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
         )
 
 
-def _architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
+def _check_architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
     code = [image for image in one.images if image.kind == "nvvm"]
     if any(image.arch == arch for image in code):
         return
@@ -140,7 +140,7 @@ def _architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
     )
 
 
-def _flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnostic]:
+def _check_flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnostic]:
     values: dict[str, dict[str, list[LinkObject]]] = {}
     for one in objects:
         for image in one.images:
@@ -152,14 +152,16 @@ def _flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnostic]:
             continue
         name = flag.replace("_", "-")
         groups = sorted(by_value.items(), key=lambda item: (len(item[1]), item[0]))
-        labels = [Label(owners[0].span, f"-{name}={_word(value)}") for value, owners in groups]
+        labels = [
+            Label(owners[0].span, f"-{name}={_flag_value(value)}") for value, owners in groups
+        ]
         yield Diagnostic(
             "PL1208",
             f"the objects of this link were compiled with different values of -{name}",
             tuple(labels),
             expected=f"one value of -{name} in the whole program",
             found="; ".join(
-                f"-{name}={_word(value)}: {', '.join(sorted({o.owner for o in owners}))}"
+                f"-{name}={_flag_value(value)}: {', '.join(sorted({o.owner for o in owners}))}"
                 for value, owners in groups
             ),
             at_run_time="nvJitLink would take the value of whichever object comes first",
@@ -168,7 +170,7 @@ def _flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnostic]:
         )
 
 
-def _word(value: str) -> str:
+def _flag_value(value: str) -> str:
     return {"0": "false", "1": "true"}.get(value, value)
 
 
@@ -185,12 +187,12 @@ def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
         one, two = owners[first], owners[second]
         yield Diagnostic(
             "PL0903",
-            f"`{_called(one)}` and `{_called(two)}` define {names[0]} differently"
+            f"`{_display_name(one)}` and `{_display_name(two)}` define {names[0]} differently"
             + (f", and {len(names) - 1} more" if len(names) > 1 else ""),
-            tuple(Label(item.span, f"`{_called(item)}` has one body") for item in (one, two)),
+            tuple(Label(item.span, f"`{_display_name(item)}` has one body") for item in (one, two)),
             expected="one body for each shared name",
             found=", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
-            at_run_time=f"`{_called(two)}` would run the code of `{_called(one)}`",
+            at_run_time=f"`{_display_name(two)}` would run the code of `{_display_name(one)}`",
             helps=(
                 "put the component's helpers into namespace PL_COMPONENT { ... }",
                 "shared headers come in one version, without macros that change them",
@@ -200,7 +202,7 @@ def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
         )
 
 
-def _called(one: LinkObject) -> str:
+def _display_name(one: LinkObject) -> str:
     return one.variant.name if one.variant else one.owner
 
 

@@ -92,9 +92,9 @@ def _first(paths: Iterable[Path], name: str) -> Path:
 
 
 def _tool(root: Path, name: str, environ: Mapping[str, str]) -> Path | None:
-    own = root / "bin" / name
-    if os.access(own, os.X_OK):
-        return own
+    bundled = root / "bin" / name
+    if os.access(bundled, os.X_OK):
+        return bundled
     # Readers of cubins only: another toolkit's will do, and none enters the fingerprint.
     found = which(name, path=environ.get("PATH", ""))
     return Path(found) if found else None
@@ -115,9 +115,9 @@ def shim_nvvm(layout: Layout, shims: Path) -> Path:
     nvlink opens `<nvvmpath>/lib64/libnvvm.so` and nothing else; wheels and distribution packages
     keep the library elsewhere, under a versioned name.  A private folder with one link repairs it.
     """
-    own = layout.root / "nvvm"
-    if (own / "lib64/libnvvm.so").exists():
-        return own
+    bundled = layout.root / "nvvm"
+    if (bundled / "lib64/libnvvm.so").exists():
+        return bundled
     name = hashlib.sha256(str(layout.libnvvm).encode()).hexdigest()[:8]
     folder = (shims / f"nvvm_{name}").absolute()
     link = folder / "lib64/libnvvm.so"

@@ -198,11 +198,11 @@ def _variable(text: str) -> Variable:
 
 
 def _statements(body: str) -> Iterator[Statement]:
-    for text in _pieces(body):
+    for text in _statement_texts(body):
         yield _statement(text)
 
 
-def _pieces(body: str) -> Iterator[str]:
+def _statement_texts(body: str) -> Iterator[str]:
     """Splits at semicolons, labels and the braces of scopes (not those of operand vectors)."""
     current = ""
     for part in re.split(r"(;|\{|\}|\n)", body):
