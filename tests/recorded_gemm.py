@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 
-from pipelink_rules.model.linked_kernel import Site
-from pipelink_rules.model.operation_script import RoleScript, Script, ScriptLoop, ScriptOp
+from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp, Site
 from pipelink_rules.model.recording import Event, Recording, WarpRow, encode_events
 
 STAGES = 4

@@ -9,12 +9,12 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pipelink_rules import __version__
 
-# command -> what it does.  The module is pipelink_rules.cli.<command>.
+# command -> what it does
 COMMANDS = {
     "doctor": "report usable CUDA toolkits, compiler and GPU, and why others were rejected",
     "check": "check a composition (.spec.json or .program.json) without compiling",
@@ -29,8 +29,12 @@ COMMANDS = {
     "record": "compare a recorded launch with its contracts",
     "bench": "run a benchmark of this checkout",
 }
-
-
+# command -> its module, where that has another name.  A module defines `add_<command>_arguments`
+# and `run_<command>` for each of its commands.
+_MODULES = {
+    **dict.fromkeys(("check", "place"), "stages"),
+    **dict.fromkeys(("map", "diff", "explain", "trace", "record"), "reports"),
+}
 INPUTS = ("file", "folder", "manifest", "before", "after")  # arguments that name what is read
 
 
@@ -51,15 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
-    parser = _parser()
-    arguments = parser.parse_args(words)
-    if arguments.command is None:
-        parser.print_help()
-        return 0
-    from pipelink_rules.cli.report import report, report_internal_error
+    arguments = parse_arguments(words)
+    from pipelink_rules.cli.command_io import report, report_internal_error
 
     try:
-        return perform(_module(arguments.command).run, arguments)
+        return perform(arguments)
     except PipelinkError as problem:
         return report(problem.diagnostics, arguments)
     except (KeyboardInterrupt, BrokenPipeError):
@@ -70,10 +70,21 @@ def _run(words: list[str]) -> int:
         return report_internal_error(problem, arguments.command, arguments)
 
 
-def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """The parsed command line; SystemExit after a usage error, --help or --version."""
+    parser = _parser()
+    arguments = parser.parse_args(words)
+    if arguments.command is None:
+        parser.print_help()
+        parser.exit()
+    return arguments
+
+
+def perform(arguments: argparse.Namespace) -> int:
     """Runs a command; a file that contradicts itself is a finding about that file."""
     from pipelink_rules.files.bad_input import reporting_bad_input
 
+    run = _function("run_{}", arguments.command)
     values = vars(arguments)
     files = [values[name] for name in INPUTS if isinstance(values.get(name), str)]
     if not files:
@@ -82,8 +93,10 @@ def perform(run: Callable[[argparse.Namespace], int], arguments: argparse.Namesp
         return int(run(arguments))
 
 
-def _module(command: str) -> Any:
-    return importlib.import_module(f"pipelink_rules.cli.{command}")
+def _function(name: str, command: str) -> Any:
+    """`run_map` of `pipelink_rules.cli.reports` for "run_{}" and `map`."""
+    module = importlib.import_module(f"pipelink_rules.cli.{_MODULES.get(command, command)}")
+    return getattr(module, name.format(command))
 
 
 class _Help(argparse.HelpFormatter):
@@ -106,7 +119,7 @@ class _CommandParser(argparse.ArgumentParser):
         """Parse the words behind the command's name; unknown ones are this command's errors."""
         if self._command:
             _add_global_options(self, argparse.SUPPRESS, argparse.SUPPRESS)
-            _module(self._command).add_arguments(self)
+            _function("add_{}_arguments", self._command)(self)
             self._command = ""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:

@@ -17,14 +17,14 @@ SCRIPTS = {
 _FILES = {"gpu": "run.py", "host": "host.py", "tables": "tables.py"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `bench`."""
     listed = "; ".join(f"{name}: {text}" for name, text in SCRIPTS.items())
     parser.add_argument("script", choices=SCRIPTS, metavar="SCRIPT", help=listed)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_bench(arguments: argparse.Namespace) -> int:
     """Runs the script in a process of its own."""
     script = benchmarks_folder(arguments.root) / _FILES[arguments.script]
     done = subprocess.run([sys.executable, str(script), *arguments.rest], check=False)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from pipelink_rules import __version__
-from pipelink_rules.cli.report import report
+from pipelink_rules.cli.command_io import report
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
 _PACKAGES = ("scons", "z3-solver", "pyyaml", "rich", "filelock", "cuda-bindings")
@@ -20,12 +20,12 @@ _PACKAGES = ("scons", "z3-solver", "pyyaml", "rich", "filelock", "cuda-bindings"
 Line = tuple[str, str]  # (what, about it)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `doctor`."""
     parser.add_argument("--build", default="build", help="build directory that keeps the probes")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_doctor(arguments: argparse.Namespace) -> int:
     """Prints the findings; exit code 0 where a megakernel can be built."""
     from pipelink_rules.toolkit.find import find_toolkit
 

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelink_rules.cli.locate_inputs import existing
-from pipelink_rules.cli.report import read_json
+from pipelink_rules.cli.command_io import existing, read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.files.codec import read_data
 from pipelink_rules.model.contract import Contract
@@ -22,14 +21,14 @@ from pipelink_rules.report.text_table import columns
 _STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface", "twin")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `inspect`."""
     kinds = ".contract.yaml (contract or sidecar), .manifest.json, .fatbin, .cubin, a stage's .json"
     parser.add_argument("file", metavar="FILE", help=kinds)
     parser.add_argument("--build", default="build", help="build directory that keeps the probes")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_inspect(arguments: argparse.Namespace) -> int:
     """Prints the description."""
     path = existing(arguments.file)
     name = path.name

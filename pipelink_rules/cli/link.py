@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelink_rules.cli.locate_inputs import existing, megakernel_in, stem_of
-from pipelink_rules.cli.report import read_json
+from pipelink_rules.cli.command_io import existing, megakernel_in, read_json, stem_of
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.program import Program, runtime_build
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pipelink_rules.toolkit.toolkit import Toolkit
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_link_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `link`."""
     parser.add_argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write to")
@@ -33,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runtime", help="build of the device runtime (default: the program's)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_link(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
     from pipelink_rules.actions.link_actions import LinkRequest, link_image, write_reports
     from pipelink_rules.actions.paths import runtime_fatbin, variant_files

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pipelink_rules.cli.locate_inputs import megakernel_in
+from pipelink_rules.cli.command_io import megakernel_in
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.suggest import similar_name_help
 from pipelink_rules.report.allowed import forced_lines
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = 4096
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `run`."""
     parser.add_argument("manifest", metavar="MANIFEST", help="<name>.manifest.json, or its folder")
     parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help="sizes and scalars")
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cubin", help="another cubin with the same interface, such as a twin")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_run(arguments: argparse.Namespace) -> int:
     """Loads, launches, times; says where an output was not written."""
     from pipelink_rules.expression.evaluate import value_of
     from pipelink_rules.launch import load

@@ -1,25 +1,118 @@
 """Dataclass <-> canonical JSON, driven by the type hints of the dataclass.
 
 Canonical: sorted keys, two-space indent, a final newline, no defaults left out.  Spans are kept,
-so that a stage entered from its file can still name file, line and column.
+so that a stage entered from its file can still name file, line and column.  Reading is strict: no
+duplicate keys, no NaN, no numbers or files without a limit.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import types
 import typing
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
-from pipelink_rules.files import json_text
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.model.source_span import Span
+
+LARGEST_FILE = 4 << 20  # bytes; the largest file of a stage has about 200 KiB
+LARGEST_NUMBER = 2**63  # numbers are sizes, offsets and counts; all stay below
+_NEXT = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*"|[^\s,:{}\[\]"]+|[,:{}\[\]])', re.S)
+
+JsonPath = tuple[str | int, ...]  # keys and indices, from the root
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a regular file; OSError or ValueError where there is none that can be read."""
+    place = Path(path)
+    if place.exists() and not place.is_file():
+        raise ValueError("it is no regular file")
+    with open(place, "rb") as stream:
+        data = stream.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise ValueError(f"it is larger than {LARGEST_FILE} bytes")
+    return data
+
+
+def parse_json(text: str) -> Any:
+    """The value of a text; ValueError (JSONDecodeError where a place is known), RecursionError."""
+    return json.loads(
+        text,
+        object_pairs_hook=_object,
+        parse_constant=_no_constant,
+        parse_int=_integer,
+        parse_float=_float,
+    )
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r:.80} is there twice")
+    return found
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number here")
+
+
+def _integer(text: str) -> int:
+    value = int(text) if len(text) < 21 else LARGEST_NUMBER
+    if not -LARGEST_NUMBER <= value < LARGEST_NUMBER:
+        raise ValueError(f"the number {text[:30]} is too large")
+    return value
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:30]} is too large")
+    return value
+
+
+def location_of(text: str, path: JsonPath) -> tuple[int, int]:
+    """Line and column of a value in a valid JSON text; of the value around it where it is not."""
+    at = best = 0
+    stack: list[list[Any]] = []  # [opening, key or index, waiting for a key]
+    depth = 0  # steps of the path that lead to where we are
+    while found := _NEXT.match(text, at):
+        token, start, at = found[1], found.start(1), found.end()
+        if token in ":,":
+            if token == "," and stack and stack[-1][0] == "[":
+                stack[-1][1] += 1
+            elif stack:
+                stack[-1][2] = token == ","
+            continue
+        if token in "}]":
+            stack.pop()
+            if len(stack) < depth:
+                break
+            continue
+        if stack and stack[-1][2]:
+            stack[-1][1] = json.loads(token)
+            continue
+        matches = len(stack) == depth and all(
+            level[1] == step for level, step in zip(stack, path, strict=False)
+        )
+        if matches:
+            best = start
+            if depth == len(path):
+                break
+        if token in "{[":
+            depth += matches
+            stack.append([token, 0 if token == "[" else None, token == "{"])
+    before = text[:best]
+    return before.count("\n") + 1, best - (before.rfind("\n") + 1) + 1
+
 
 Noun = TypeVar("Noun")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
@@ -72,8 +165,8 @@ def read_json(path: str | Path, kind: type[Noun]) -> Noun:
 def _read(path: str | Path, kind: str, make: Callable[[Any], Noun]) -> Noun:
     name, text = str(path), ""
     try:
-        text = json_text.read_bytes(path).decode("utf-8")
-        return make(json_text.parse(text))
+        text = read_bytes(path).decode("utf-8")
+        return make(parse_json(text))
     except FileNotFoundError:
         raise error(
             "PL0010", f"there is no file {name}", Span(name), helps=("run the stage before",)
@@ -89,7 +182,7 @@ def _damaged(name: str, kind: str, problem: Exception, text: str) -> PipelinkErr
         place = Span(name, problem.lineno, problem.colno)
         reason = f"{problem.msg} at line {problem.lineno}"
     elif isinstance(problem, DecodeError):
-        place = Span(name, *json_text.location_of(text, problem.path))
+        place = Span(name, *location_of(text, problem.path))
     elif isinstance(problem, UnicodeDecodeError):
         reason = f"byte {problem.start} is not UTF-8"
     elif isinstance(problem, RecursionError):

@@ -13,7 +13,7 @@ from pipelink_rules.contract.item_layout import item_layout
 from pipelink_rules.expression.expression import names
 from pipelink_rules.glue.wait_sites import site_numbers
 from pipelink_rules.model.contract import Operation, Port, Repeat
-from pipelink_rules.model.operation_script import RoleScript, Script, ScriptLoop, ScriptOp
+from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp
 from pipelink_rules.model.program import HANDOVER, Program, ProgramRole
 from pipelink_rules.model.source_span import Span
 

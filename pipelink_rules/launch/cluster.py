@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipelink_rules.expression.evaluate import value_of
-from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.driver import Driver, LoadedKernel
 from pipelink_rules.launch.errors import refuse
-from pipelink_rules.launch.loaded_kernel import Loaded
 from pipelink_rules.model.linked_kernel import Manifest
 
 
@@ -37,7 +36,7 @@ def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
     return config
 
 
-def resident_grid(manifest: Manifest, loaded: Loaded, grid: int, driver: Driver) -> int:
+def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: Driver) -> int:
     """The grid, no larger than the device holds at once; PL1420 where it holds none."""
     per_sm = int(
         driver.call(

@@ -8,10 +8,9 @@ from typing import Any
 
 from pipelink_rules.launch.arrays import View
 from pipelink_rules.launch.cluster import resident_clusters
-from pipelink_rules.launch.driver import Device, Driver
+from pipelink_rules.launch.driver import Device, Driver, LoadedKernel
 from pipelink_rules.launch.errors import LaunchError, finding, raise_if_any, refuse
 from pipelink_rules.launch.jitter import Jitter
-from pipelink_rules.launch.loaded_kernel import Loaded
 from pipelink_rules.launch.watchdog import Watchdog
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.target import TARGETS
@@ -32,9 +31,9 @@ class CubinImage:
         self._cubin = cubin
         self._watchdog_cycles = watchdog_cycles
         self.library: Any = None  # once loaded
-        self._loaded: dict[int, Loaded] = {}
+        self._loaded: dict[int, LoadedKernel] = {}
 
-    def loaded(self, ordinal: int | None) -> Loaded:
+    def loaded(self, ordinal: int | None) -> LoadedKernel:
         """The entry in the current context, or in the primary one of `ordinal` where none is."""
         context = self.driver.current_context()
         if not context:
@@ -49,7 +48,7 @@ class CubinImage:
         problem = self.watchdog.report() if self.watchdog else None
         return problem or self.driver.failure(name, result)
 
-    def _load(self, context: int) -> Loaded:
+    def _load(self, context: int) -> LoadedKernel:
         driver = self.driver
         device = driver.device(int(driver.call("cuCtxGetDevice")))
         check_device(self.manifest, device)
@@ -71,7 +70,7 @@ class CubinImage:
         if not clusters and math.prod(self.manifest.cluster) > 1:
             size = "x".join(map(str, self.manifest.cluster))
             raise device_refused(self.manifest, device, f"room for a cluster of {size} CTAs")
-        return Loaded(context, device, function, clusters)
+        return LoadedKernel(context, device, function, clusters)
 
     def _instrument(self, device: Device) -> None:
         """Tells the linked runtime where its buffers are, in the current context."""
@@ -96,7 +95,7 @@ class CubinImage:
             self.driver.call("cuFuncSetAttribute", function, wide, 1)
 
 
-def loaded_for(image: CubinImage, views: Mapping[str, View]) -> Loaded:
+def loaded_for(image: CubinImage, views: Mapping[str, View]) -> LoadedKernel:
     """The entry in the current context; PL1408 where an array lives on another device."""
     places = {
         name: view.device if view.device is not None else image.driver.device_of(view.pointer)

@@ -136,3 +136,13 @@ def _no_gpu(found: str) -> LaunchError:
         found=found,
         helps=("build, check, place, link and audit need no GPU; running does",),
     )
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """The entry in one context."""
+
+    context: int
+    device: Device
+    function: Any
+    clusters: int = 0  # that run at a time; 0 = no clusters

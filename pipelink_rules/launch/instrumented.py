@@ -2,16 +2,169 @@
 
 from __future__ import annotations
 
+import base64
+import ctypes
 import os
+import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pipelink_rules.files.codec import write_json
 from pipelink_rules.launch.cubin_loader import CubinImage
-from pipelink_rules.launch.event_buffers import launch_with_events, require_runtime
+from pipelink_rules.launch.driver import Driver, LoadedKernel
+from pipelink_rules.launch.errors import LaunchError, refuse
 from pipelink_rules.launch.jitter import CYCLES
 from pipelink_rules.model.linked_kernel import Manifest
-from pipelink_rules.model.recording import Recording
+from pipelink_rules.model.recording import EVENT_BYTES, Recording, WarpRow, decode_events
+
+HEAD_BYTES = 16
+_MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+
+
+class EventBuffers:
+    """The rows of one launch: a head and `capacity` events for every warp of the first CTAs."""
+
+    def __init__(self, driver: Driver, runtime: str, ctas: int, warps: int, capacity: int):
+        self._driver, self._ctas, self._warps, self._capacity = driver, ctas, warps, capacity
+        self._symbol = f"pl_{runtime}_notes".encode()
+        self._on_host = runtime == "record"
+        rows = ctas * warps
+        self._heads = _device(driver, rows * HEAD_BYTES)
+        self._bytes = rows * capacity * EVENT_BYTES
+        if self._on_host:
+            self._host = int(driver.call("cuMemHostAlloc", self._bytes, _MAPPED_PORTABLE))
+            ctypes.memset(self._host, 0, self._bytes)
+            self._events = int(driver.call("cuMemHostGetDevicePointer", self._host, 0))
+        else:
+            self._events = _device(driver, self._bytes)
+
+    def attach(self, library: Any) -> None:
+        """From now on launches note."""
+        self._tell(library, self._heads, self._events, self._capacity, self._ctas)
+
+    def detach(self, library: Any) -> None:
+        """From now on they do not."""
+        self._tell(library, 0, 0, 0, 0)
+
+    def rows(self) -> tuple[WarpRow, ...]:
+        """What was noted; after a trap the heads are lost and the events are not."""
+        try:
+            heads = _copied(self._driver, self._heads, self._ctas * self._warps * HEAD_BYTES)
+        except LaunchError:
+            heads = b""
+        if self._on_host:
+            events = ctypes.string_at(self._host, self._bytes)
+        else:
+            events = _copied(self._driver, self._events, self._bytes)
+        step = self._capacity * EVENT_BYTES
+        found = []
+        for row in range(self._ctas * self._warps):
+            data = events[row * step : (row + 1) * step]
+            count = sum(1 for _ in decode_events(data))
+            head = heads[row * HEAD_BYTES : (row + 1) * HEAD_BYTES]
+            made, sm, clock, nanoseconds = struct.unpack("<4I", head) if head else (count, 0, 0, 0)
+            if count:
+                text = base64.b64encode(data[: count * EVENT_BYTES]).decode()
+                place = divmod(row, self._warps)
+                found.append(WarpRow(*place, sm, clock, nanoseconds, made, text))
+        return tuple(found)
+
+    def free(self) -> None:
+        """Gives the memory back; after a trap there is nothing left to give back."""
+        try:
+            self._driver.call("cuMemFree", self._heads)
+            if not self._on_host:
+                self._driver.call("cuMemFree", self._events)
+            else:
+                self._driver.call("cuMemFreeHost", self._host)
+        except LaunchError:
+            pass
+
+    def _tell(self, library: Any, *words: int) -> None:
+        data = ctypes.create_string_buffer(struct.pack("<QQIIQ", *words, 0), 32)
+        target = self._driver.call("cuLibraryGetGlobal", library, self._symbol)[0]
+        self._driver.call("cuMemcpyHtoD", target, ctypes.addressof(data), 32)
+
+
+def launch_with_events(
+    image: CubinImage,
+    loaded: LoadedKernel,
+    launch: Any,
+    grid: int,
+    symbols: Mapping[str, int],
+    **limits: int,
+) -> Recording:
+    """Launches and reads what was noted; a failure of the launch is in the recording."""
+    manifest, driver = image.manifest, image.driver
+    assert manifest.script is not None
+    ctas, warps = min(limits["ctas"] or grid, grid), manifest.threads // 32
+    notes = EventBuffers(driver, manifest.runtime, ctas, warps, limits["capacity"])
+    problem = ""
+    try:
+        for _ in range(limits["warm"]):  # code and data in the caches, clocks up
+            launch()
+        driver.call("cuCtxSynchronize")
+        notes.attach(image.library)
+        launch()
+        _wait(image)
+        notes.detach(image.library)
+    except LaunchError as failed:
+        if manifest.runtime != "record":
+            notes.free()
+            raise
+        problem = str(failed)
+    rows = notes.rows()
+    notes.free()
+    return Recording(
+        megakernel=manifest.name,
+        target=manifest.target,
+        runtime=manifest.runtime,
+        device=loaded.device.name,
+        grid=grid,
+        threads=manifest.threads,
+        clock_khz=loaded.device.clock_khz,
+        symbols=tuple(sorted(symbols.items())),
+        sites=manifest.sites,
+        script=manifest.script,
+        rows=rows,
+        problem=problem,
+    )
+
+
+def require_runtime(manifest: Manifest, runtime: str, method: str) -> None:
+    """PL1419 where the megakernel was linked with another build of the runtime."""
+    if manifest.runtime == runtime:
+        return
+    raise refuse(
+        "PL1419",
+        method,
+        f"{manifest.name} was not linked for `Kernel.{method}`",
+        expected=f"runtime {runtime}",
+        found=f"runtime {manifest.runtime}",
+        helps=(
+            f"pipelink link build/{manifest.target}/megakernels/{manifest.name} "
+            f"-o build/{runtime}/{manifest.name} --runtime {runtime}",
+        ),
+    )
+
+
+def _wait(image: CubinImage) -> None:
+    result = image.driver.api.cuCtxSynchronize()
+    if result[0]:
+        raise image.failed("cuCtxSynchronize", result[0])
+
+
+def _device(driver: Driver, size: int) -> int:
+    pointer = int(driver.call("cuMemAlloc", max(size, 16)))
+    driver.call("cuMemsetD8", pointer, 0, max(size, 16))
+    return pointer
+
+
+def _copied(driver: Driver, pointer: int, size: int) -> bytes:
+    target = ctypes.create_string_buffer(size)
+    driver.call("cuMemcpyDtoH", ctypes.addressof(target), pointer, size)
+    return target.raw
 
 
 class Instrumented:

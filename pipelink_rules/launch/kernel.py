@@ -7,7 +7,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelink_rules.launch.allocate_outputs import Allocator, allocator_for, output_shapes
 from pipelink_rules.launch.arguments import (
     check_arrays,
     check_names,
@@ -16,16 +15,20 @@ from pipelink_rules.launch.arguments import (
     unify,
 )
 from pipelink_rules.launch.arrays import View, key_of, reader_for
-from pipelink_rules.launch.bound import PreparedCall
 from pipelink_rules.launch.cluster import grid_of, launch_config, resident_grid
 from pipelink_rules.launch.cubin_loader import CubinImage, loaded_for
-from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.driver import Driver, LoadedKernel
 from pipelink_rules.launch.errors import LaunchError, raise_if_any, refuse
+from pipelink_rules.launch.frameworks import (
+    Allocator,
+    allocator_for,
+    current_stream,
+    output_shapes,
+    stream_handle,
+)
 from pipelink_rules.launch.instrumented import Instrumented
-from pipelink_rules.launch.loaded_kernel import Loaded
-from pipelink_rules.launch.packing import Packed, pack
+from pipelink_rules.launch.packing import Packed, PreparedCall, pack
 from pipelink_rules.launch.signature import argument_order, by_name, docstring_of, signature_of
-from pipelink_rules.launch.streams import current_stream, stream_handle
 from pipelink_rules.launch.workspace import WorkspacePool, ZeroedRange, capture_of
 from pipelink_rules.model.linked_kernel import Manifest
 
@@ -251,7 +254,9 @@ class Kernel(Instrumented):
             self._shapes[inputs] = shapes
         return named
 
-    def _keep(self, named: Mapping[str, Any], loaded: Loaded, call: _Call, stream: int) -> None:
+    def _keep(
+        self, named: Mapping[str, Any], loaded: LoadedKernel, call: _Call, stream: int
+    ) -> None:
         arrays = [named[name] for name in self._arrays]
         for array in arrays:
             reader_for(array)  # makes the type known
@@ -275,7 +280,7 @@ class Kernel(Instrumented):
     # Rare -------------------------------------------------------------------------------------
 
     def _workspace(
-        self, loaded: Loaded, symbols: Mapping[str, int], stream: int
+        self, loaded: LoadedKernel, symbols: Mapping[str, int], stream: int
     ) -> tuple[Mapping[str, int], ZeroedRange | None]:
         if not self._owns:
             return {}, None

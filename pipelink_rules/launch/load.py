@@ -4,16 +4,105 @@ from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pipelink_rules.expression.evaluate import value_of
+from pipelink_rules.expression.parse import DivisionByZero, ExpressionError
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.launch.allocate_outputs import Allocator
 from pipelink_rules.launch.errors import refuse
+from pipelink_rules.launch.frameworks import Allocator
 from pipelink_rules.launch.kernel import Kernel
-from pipelink_rules.launch.manifest import check_manifest
+from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.source_span import Span
+
+_DIRECTIONS = ("in", "out", "inout")
+_PARAMETERS = ("tensor_map", "pointer", "scratch", "counters", "i32", "u32", "f32")
+_SCALARS = ("f32", "i32", "u32")
+_LARGEST_SIZE = 2**63
+
+
+def check_manifest(manifest: Manifest, place: Path) -> None:
+    """PL0011 where the manifest contradicts itself, PL1400 where its cubin is not beside it."""
+    name = manifest.cubin
+    if name in ("", ".", "..") or PurePosixPath(name).name != name or "\\" in name:
+        raise refuse(
+            "PL1400",
+            manifest.name,
+            f"{place.name} names a cubin that is not beside it",
+            Span(str(place)),
+            expected="the name of a file in the folder of the manifest",
+            found=manifest.cubin,
+            helps=("build the megakernel again, or load(..., cubin=...)",),
+        )
+    fault = next(_faults(manifest), "")
+    if fault:
+        raise refuse(
+            "PL0011",
+            str(place),
+            f"{place.name} contradicts itself: {fault}",
+            Span(str(place)),
+            expected="the manifest as the link wrote it",
+            helps=("build the megakernel again",),
+        )
+
+
+def _faults(manifest: Manifest) -> Iterator[str]:
+    words = [item.name for item in manifest.tensors] + [name for name, _ in manifest.scalars]
+    for word in words:
+        if not word.isidentifier() or word == "stream" or words.count(word) > 1:
+            yield f"`{word}` cannot be a keyword of the call"
+    for item in manifest.tensors:
+        if item.direction not in _DIRECTIONS:
+            yield f"`{item.name}` is `{item.direction}`, not one of {', '.join(_DIRECTIONS)}"
+        if item.align < 1:
+            yield f"`{item.name}` is aligned to {item.align} bytes"
+    for name, dtype in manifest.scalars:
+        if dtype not in _SCALARS:
+            yield f"`{name}` is of type `{dtype}`, not one of {', '.join(_SCALARS)}"
+    yield from _parameter_faults(manifest, set(words))
+    for name, low, high, multiple in manifest.symbols:
+        if not 0 <= low <= high or multiple < 1:
+            yield f"`{name}` has no value: {low} to {high}, a multiple of {multiple}"
+    yield from _expression_faults(manifest)
+    if not (manifest.threads > 0 <= manifest.shared_bytes and manifest.occupancy > 0):
+        yield "threads, shared memory and occupancy are no launch"
+    if min(manifest.cluster) < 1:
+        yield f"the cluster is {manifest.cluster}"
+
+
+def _parameter_faults(manifest: Manifest, words: set[str]) -> Iterator[str]:
+    known = words | {name for name, *_ in manifest.symbols}
+    known |= {piece.name for piece in manifest.workspace}
+    for piece in manifest.workspace:
+        if piece.dtype not in DTYPES or piece.kind not in ("scratch", "counters"):
+            yield f"`{piece.name}` is a `{piece.kind}` of `{piece.dtype}`"
+    for item in manifest.parameters:
+        if item.kind not in _PARAMETERS:
+            yield f"a parameter is a `{item.kind}`"
+        if item.name not in known:
+            yield f"a parameter is called `{item.name}`, which is no keyword and no size"
+
+
+def _expression_faults(manifest: Manifest) -> Iterator[str]:
+    """All have to be expressions over the sizes; whether one holds is a question of the call."""
+    sizes = {name: max(low, 1) for name, low, *_ in manifest.symbols}
+    launch = {**sizes, "sms": 1, "clusters": 1, "occupancy": manifest.occupancy}
+    texts = [(text, sizes) for item in manifest.tensors for text in item.shape]
+    texts += [(text, sizes) for text, _ in manifest.requires]
+    texts += [(piece.count, sizes) for piece in manifest.workspace]
+    for text, known in [*texts, (manifest.grid, launch)]:
+        try:
+            value = value_of(text, known)
+        except DivisionByZero:
+            continue
+        except ExpressionError as problem:
+            yield f"`{text[:60]}`: {problem}"
+        else:
+            if abs(value) >= _LARGEST_SIZE:
+                yield f"`{text[:60]}` is {str(value)[:30]}..."
 
 
 def load(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,3 +119,20 @@ def _refused(parameter: KernelParameter, view: View, found: str) -> LaunchError:
         found=found,
         helps=(f"pad the last extent of `{parameter.name}` to a multiple of 16 bytes",),
     )
+
+
+class PreparedCall:
+    """What `Kernel.bind` gives: call it to launch on the stream it was bound to.
+
+    It keeps the arrays alive; do not resize them or change their storage meanwhile.
+    """
+
+    def __init__(
+        self, launch: Callable[[], Any], failed: Callable[[str, Any], Exception], call: Any = None
+    ):
+        self._launch, self._failed, self.call = launch, failed, call
+
+    def __call__(self) -> None:
+        result = self._launch()
+        if result[0]:
+            raise self._failed("cuLaunchKernel", result[0])

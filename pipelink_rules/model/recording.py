@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipelink_rules.model.linked_kernel import Site
-from pipelink_rules.model.operation_script import Script
+from pipelink_rules.model.linked_kernel import Script, Site
 
 EVENT_BYTES = 16
 # By the numbers of components/runtime/operation.cuh.

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pipelink_rules.model.linked_kernel import Site
-from pipelink_rules.model.operation_script import ScriptLoop, ScriptOp
+from pipelink_rules.model.linked_kernel import ScriptLoop, ScriptOp, Site
 from pipelink_rules.model.recording import Recording
 from pipelink_rules.report.chrome_trace import WAITS, CtaTimes, Timed, name_of, times_of
 

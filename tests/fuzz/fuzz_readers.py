@@ -55,21 +55,16 @@ def command(*words: str) -> Callable[[Any], object]:
     """A command of `pipelink`, entered as `main` enters it, findings raised."""
 
     def enter(path: Path) -> object:
-        import argparse
         import contextlib
-        import importlib
         import io
 
-        from pipelink_rules.cli import perform
+        from pipelink_rules.cli import parse_arguments, perform
 
-        module = importlib.import_module(f"pipelink_rules.cli.{words[0]}")
-        parser = argparse.ArgumentParser()
-        module.add_arguments(parser)
-        filled = [str(path) if word == "FILE" else word for word in words[1:]]
-        arguments = parser.parse_args(filled)
-        arguments.root, arguments.diag = str(shipped_declarations.REPOSITORY), "json"
+        filled = [str(path) if word == "FILE" else word for word in words]
+        root = str(shipped_declarations.REPOSITORY)
+        arguments = parse_arguments([*filled, "--root", root, "--diag", "json"])
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            perform(module.run, arguments)
+            perform(arguments)
         return said.getvalue().encode()
 
     return enter

@@ -182,7 +182,7 @@ def own_roles() -> tuple[tuple[Variant, bytes], ...]:
     }
     found = []
     for name, given in arguments.items():
-        contract = Path(__file__).parents[1] / f"lies/raw/{name}.contract.yaml"
+        contract = Path(__file__).parents[1] / f"contract_mismatch/raw/{name}.contract.yaml"
         variant = bind(load_contract(str(contract)), given)
         text = Path(__file__).with_name(f"{name}.ptx").read_text(encoding="utf-8")
         entry = variant.symbol(variant.contract.roles[0].name)

@@ -33,7 +33,7 @@ def unpack(sidecar: str, out: str) -> None:
 @pytest.fixture(autouse=True)
 def honest(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the objects do is another question: tests/live/objects/test_finished_live.py."""
-    monkeypatch.setattr("pipelink_rules.actions.prebuilt_object.audit_object", lambda *a, **k: "")
+    monkeypatch.setattr("pipelink_rules.actions.component.audit_object", lambda *a, **k: "")
 
 
 @pytest.fixture

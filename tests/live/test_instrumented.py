@@ -7,7 +7,7 @@ from checkout import Checkout
 
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.launch.expected_operations import expected_of, items_of, known_values
+from pipelink_rules.launch.compare_recording import expected_of, items_of, known_values
 from pipelink_rules.model.linked_kernel import Audit, Manifest
 
 pytestmark = pytest.mark.live

@@ -33,7 +33,7 @@ def raw(toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     checkout = copy_of_repository(tmp_path_factory.mktemp("raw"))
     package = checkout.path / "megakernels/raw"
     shutil.copytree(HERE / "raw", package)
-    shutil.copytree(HERE.parent / "lies/raw", package, dirs_exist_ok=True)
+    shutil.copytree(HERE.parent / "contract_mismatch/raw", package, dirs_exist_ok=True)
     headers = cutlass_headers()
     if headers is not None:
         for library in ("cute", "cutlass"):

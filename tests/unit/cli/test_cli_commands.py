@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -61,8 +62,13 @@ def test_the_command_is_the_first_positional_word(
     words: list[str], root: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An option's value may have the name of a command, and a file of the command's, too."""
-    seen = {}
-    monkeypatch.setattr("pipelink_rules.cli.check.run", lambda given: seen.update(vars(given)) or 0)
+    seen: dict[str, object] = {}
+
+    def run(arguments: argparse.Namespace) -> int:
+        seen.update(vars(arguments))
+        return 0
+
+    monkeypatch.setattr("pipelink_rules.cli.stages.run_check", run)
     for name in ("a.spec.json", "link"):
         assert main([word.replace("{}", name) for word in words]) == 0
         assert (seen["command"], seen["file"], seen["root"]) == ("check", name, root)

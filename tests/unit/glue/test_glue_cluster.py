@@ -12,7 +12,7 @@ from pipelink_rules.glue.cluster import groups
 from pipelink_rules.glue.emit import emit_glue
 from pipelink_rules.glue.operation_script import script_of
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.launch.expected_operations import items_of
+from pipelink_rules.launch.compare_recording import items_of
 from pipelink_rules.model.program import Program
 from pipelink_rules.place.place import place
 from pipelink_rules.place.problem import placement_problem

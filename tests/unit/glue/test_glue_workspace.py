@@ -12,8 +12,7 @@ from pipelink_rules.glue.operation_script import script_of
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.glue.wait_sites import watchdog_sites
 from pipelink_rules.glue.workspace import workspaces
-from pipelink_rules.model.linked_kernel import Workspace
-from pipelink_rules.model.operation_script import ScriptLoop
+from pipelink_rules.model.linked_kernel import ScriptLoop, Workspace
 from pipelink_rules.report.manifest import manifest_of
 
 NAME = "gemm_split_k"

@@ -6,7 +6,7 @@ import ctypes
 import math
 from typing import Any
 
-from pipelink_rules.launch import dlpack
+from pipelink_rules.launch import arrays as dlpack
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -15,8 +15,14 @@ from test_launch_call import arguments
 from pipelink_rules.cli import main
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.launch import LaunchError, WatchdogError, load
-from pipelink_rules.launch.compare_recording import agrees, compare, report
-from pipelink_rules.launch.expected_operations import expected_of, items_of, known_values
+from pipelink_rules.launch.compare_recording import (
+    agrees,
+    compare,
+    expected_of,
+    items_of,
+    known_values,
+    report,
+)
 from pipelink_rules.model.recording import OPERATIONS, Event, Recording
 
 K, M, N = 128, 300, 512  # of arguments(): six tiles, two k-blocks

@@ -8,8 +8,7 @@ import pytest
 from recorded_gemm import blank, row
 
 from pipelink_rules.launch.compare_recording import agrees, compare
-from pipelink_rules.model.linked_kernel import Site
-from pipelink_rules.model.operation_script import RoleScript, Script, ScriptLoop, ScriptOp
+from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp, Site
 from pipelink_rules.model.recording import Event, Recording
 
 STAGES = 2

@@ -11,8 +11,7 @@ from samples import AUDIT, PLACEMENT, PROGRAM
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.glue.operation_script import script_of
 from pipelink_rules.model.contract import Operation, Repeat
-from pipelink_rules.model.linked_kernel import Manifest
-from pipelink_rules.model.operation_script import ScriptLoop, ScriptOp
+from pipelink_rules.model.linked_kernel import Manifest, ScriptLoop, ScriptOp
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.report.manifest import manifest_of

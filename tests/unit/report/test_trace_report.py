@@ -12,8 +12,7 @@ from recorded_gemm import blank, played, row
 
 from pipelink_rules.cli import main
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.linked_kernel import Site
-from pipelink_rules.model.operation_script import RoleScript, Script, ScriptOp
+from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptOp, Site
 from pipelink_rules.model.recording import Event, Recording
 from pipelink_rules.report.chrome_trace import chrome_trace, times_of
 from pipelink_rules.report.stalls import bottleneck, role_times, stall_report

@@ -1,4 +1,4 @@
-"""`pipelink check FILE`: all findings about a composition, before anything is compiled."""
+"""Commands that run one stage from its file, without a compiler: `check` and `place`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import argparse
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.locate_inputs import existing, root_of
-from pipelink_rules.cli.report import read_json, report
+from pipelink_rules.cli.command_io import existing, megakernel_in, read_json, report, root_of
 from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.files.codec import to_json, write_json
 from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_check_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `check`."""
     parser.add_argument("file", metavar="FILE", help="<name>.program.json or <name>.spec.json")
     parser.add_argument("--arch", help="target, for a .spec.json (default: its first)")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_check(arguments: argparse.Namespace) -> int:
     """Collects (from a specification) and checks."""
     from pipelink_rules.check.check import check
 
@@ -94,3 +95,35 @@ def _unknown_target(file: Path, target: str) -> Exception:
         expected=", ".join(TARGETS),
         found=target,
     )
+
+
+def add_place_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `place`."""
+    parser.add_argument("file", metavar="FILE", help="<name>.program.json, or its build folder")
+    parser.add_argument("-o", "--output", help="where to write <name>.placement.json; - for stdout")
+    parser.add_argument("--keep", metavar="PLACEMENT", help="a placement to change little of")
+
+
+def run_place(arguments: argparse.Namespace) -> int:
+    """Places, verifies without the solver, and prints or writes."""
+    from pipelink_rules.place.place import place
+    from pipelink_rules.place.problem import placement_problem
+    from pipelink_rules.place.verify import verify
+    from pipelink_rules.report.map import placement_text
+
+    file = megakernel_in(arguments.file, ".program.json")
+    root_of(arguments, file)
+    program = read_json(file, Program)
+    previous = read_json(arguments.keep, Placement) if arguments.keep else None
+    problem = placement_problem(program)
+    placement = place(problem, previous)
+    faults = verify(problem, placement)
+    if faults:
+        raise AssertionError("; ".join(faults))
+    if arguments.output == "-":
+        sys.stdout.write(to_json(placement))
+        return 0
+    if arguments.output:
+        write_json(Path(arguments.output), placement)
+    sys.stdout.write(placement_text(program, placement))
+    return 0
