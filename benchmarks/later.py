@@ -70,7 +70,12 @@ class Later:
 
     def link(self, runtime: str) -> Path:
         """The folder with cubin and manifest under a runtime."""
-        from pipelink_rules.actions.link_actions import LinkRequest, link_image, write_reports
+        from pipelink_rules.actions.link_actions import (
+            LinkRequest,
+            ReportRequest,
+            link_image,
+            write_reports,
+        )
 
         name, to = self.case.megakernel, self.out / runtime
         to.mkdir()
@@ -93,9 +98,18 @@ class Later:
         allow = tuple((code, "to see what the GPU makes of it") for code in self.case.also)
         spec = replace(self.program.spec, allow=(*self.program.spec.allow, *allow))
         link_image(request, self.toolkit, spec)
-        described = [files[key] for key in ("manifest.json", "map.txt", "html")]
         write_reports(
-            request.program, request.placement, request.audit, request.cubin, runtime, *described
+            ReportRequest(
+                program=request.program,
+                check=str(self._built("check.json")),
+                placement=request.placement,
+                audit=request.audit,
+                cubin=request.cubin,
+                runtime=runtime,
+                manifest=files["manifest.json"],
+                map=files["map.txt"],
+                page=files["html"],
+            )
         )
         manifest = read_json(files["manifest.json"], Manifest)
         write_json(files["manifest.json"], with_boxes(manifest, self.case.boxes))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelink_rules.actions import paths
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.actions.stage_actions import allowed_findings
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.linked_kernel import Audit
@@ -21,6 +22,7 @@ from pipelink_rules.toolkit.toolkit import Toolkit
 
 if TYPE_CHECKING:
     from pipelink_rules.link.twin import TwinReport
+    from pipelink_rules.report.diff import Link
 
 
 @dataclass(frozen=True)
@@ -69,29 +71,60 @@ def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | No
     return found
 
 
-def write_reports(
-    program: str,
-    placement: str,
-    audit: str,
-    cubin: str,
-    runtime: str,
-    manifest: str,
-    map_: str,
-    page: str,
-) -> None:
-    """`<name>.manifest.json` for the launcher; `<name>.map.txt` and `<name>.html` for people.
+@dataclass(frozen=True)
+class ReportRequest:
+    """What is told of a link, and where.  Paths are relative to the top."""
 
-    runtime: the build of the device runtime that was linked, whatever was declared.
-    """
+    program: str
+    check: str
+    placement: str
+    audit: str
+    cubin: str
+    runtime: str  # the build of the device runtime that was linked, whatever was declared
+    manifest: str
+    map: str
+    page: str
+
+
+def write_reports(request: ReportRequest) -> None:
+    """`<name>.manifest.json` for the launcher; `<name>.map.txt` and `<name>.html` for people."""
     from pipelink_rules.report.html_map import render_page
     from pipelink_rules.report.manifest import manifest_of
     from pipelink_rules.report.map import render_map
 
-    noun = replace(read_json(program, Program), runtime=runtime)
-    placed, found = read_json(placement, Placement), read_json(audit, Audit)
-    write_json(manifest, manifest_of(noun, placed, found, cubin))
-    write_text(map_, render_map(noun, placed, found))
-    write_text(page, render_page(noun, placed, found))
+    program = replace(read_json(request.program, Program), runtime=request.runtime)
+    placement, audit = read_json(request.placement, Placement), read_json(request.audit, Audit)
+    allowed = allowed_findings(program, placement, request.check)
+    write_json(request.manifest, manifest_of(program, placement, audit, request.cubin, allowed))
+    write_text(request.map, render_map(program, placement, audit, allowed))
+    write_text(request.page, render_page(program, placement, audit, allowed))
+
+
+def read_link(folder: str | Path) -> Link:
+    """The link in a build folder; PL0010 where it holds no placed megakernel."""
+    from pipelink_rules.report.diff import Link
+
+    place = Path(folder)
+    found = sorted(place.glob("*.placement.json"))
+    if len(found) != 1:
+        raise error(
+            "PL0010",
+            f"{place} is not the folder of one megakernel",
+            Span(str(place)),
+            expected="build/<target>/megakernels/<name> with one *.placement.json",
+            found=", ".join(item.name for item in found) or "no *.placement.json",
+            helps=("build the megakernel first",),
+        )
+    stem = found[0].name.removesuffix(".placement.json")
+    program = read_json(place / f"{stem}.program.json", Program)
+    placement = read_json(found[0], Placement)
+    audit = place / f"{stem}.audit.json"
+    return Link(
+        program,
+        placement,
+        read_json(audit, Audit) if audit.exists() else None,
+        allowed_findings(program, placement, place / f"{stem}.check.json"),
+    )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
@@ -102,11 +103,37 @@ def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> N
     write_text(out, emit_glue(collected, placed))
 
 
+def allowed_findings(
+    program: Program, placement: Placement, checked: str | Path
+) -> tuple[AllowedDiagnostics, ...]:
+    """What the check found and the declaration allows, of this placement's stage counts, too.
+
+    checked: `<name>.check.json`.  A program that has come without that file is checked again.
+    """
+    if not program.spec.allow:
+        return ()
+    if Path(checked).is_file():
+        found = read_json(checked, tuple[Diagnostic, ...])
+    else:
+        from pipelink_rules.check.check import check
+
+        found = apply_allowances(check(program, TARGETS[program.target]), program.spec)
+    return tuple(
+        AllowedDiagnostics(item.code, item.message, item.forced, item.schedule)
+        for item in (*found, *_stage_findings(program, placement))
+        if item.forced
+    )
+
+
 def _live(program: Program, placement: Placement) -> None:
     """Raises PipelinkError where the stage counts of a placement can hang or race."""
+    found = _stage_findings(program, placement)
+    if any(item.severity == "error" for item in found):
+        raise PipelinkError(found)
+
+
+def _stage_findings(program: Program, placement: Placement) -> tuple[Diagnostic, ...]:
     from pipelink_rules.check.check import check_stages
 
     found = check_stages(program, TARGETS[program.target], dict(placement.stages))
-    found = apply_allowances(found, program.spec)
-    if any(item.severity == "error" for item in found):
-        raise PipelinkError(found)
+    return apply_allowances(found, program.spec)

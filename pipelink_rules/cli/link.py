@@ -18,7 +18,7 @@ from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.program import Program, runtime_build
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.report.allowed import forced_lines
+from pipelink_rules.report.allowed import allowed_lines
 
 if TYPE_CHECKING:
     from pipelink_rules.toolkit.toolkit import Toolkit
@@ -34,7 +34,12 @@ def add_link_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_link(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
-    from pipelink_rules.actions.link_actions import LinkRequest, link_image, write_reports
+    from pipelink_rules.actions.link_actions import (
+        LinkRequest,
+        ReportRequest,
+        link_image,
+        write_reports,
+    )
     from pipelink_rules.actions.paths import runtime_fatbin, variant_files
     from pipelink_rules.toolkit.find import find_toolkit
 
@@ -81,21 +86,25 @@ def run_link(arguments: argparse.Namespace) -> int:
         times=str(out / f"{name}.times.json"),
     )
     link_image(request, toolkit)
-    for suffix in ("program.json", "placement.json"):
-        shutil.copyfile(file.parent / f"{name}.{suffix}", out / f"{name}.{suffix}")
+    for suffix in ("program.json", "check.json", "placement.json"):
+        if (file.parent / f"{name}.{suffix}").is_file():
+            shutil.copyfile(file.parent / f"{name}.{suffix}", out / f"{name}.{suffix}")
     write_reports(
-        str(out / f"{name}.program.json"),
-        request.placement,
-        request.audit,
-        request.cubin,
-        runtime,
-        str(out / f"{name}.manifest.json"),
-        str(out / f"{name}.map.txt"),
-        str(out / f"{name}.html"),
+        ReportRequest(
+            program=str(out / f"{name}.program.json"),
+            check=str(out / f"{name}.check.json"),
+            placement=request.placement,
+            audit=request.audit,
+            cubin=request.cubin,
+            runtime=runtime,
+            manifest=str(out / f"{name}.manifest.json"),
+            map=str(out / f"{name}.map.txt"),
+            page=str(out / f"{name}.html"),
+        )
     )
     sys.stdout.write(f"{name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
     forced = read_json(out / f"{name}.manifest.json", Manifest).forced
-    sys.stdout.writelines(f"{line}\n" for line in forced_lines(forced))
+    sys.stdout.writelines(f"{line}\n" for line in allowed_lines(forced))
     return 0
 
 

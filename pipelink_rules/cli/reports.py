@@ -21,6 +21,7 @@ def add_map_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_map(arguments: argparse.Namespace) -> int:
     """Prints the map; without an audit (nothing was linked) the placement alone."""
+    from pipelink_rules.actions.stage_actions import allowed_findings
     from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import demand
     from pipelink_rules.report.map import placement_text, render_map
@@ -31,11 +32,12 @@ def run_map(arguments: argparse.Namespace) -> int:
     placed = folder / f"{stem}.placement.json"
     placement = read_json(placed, Placement)
     demand(placement_problem(program), placement, str(placed))
+    allowed = allowed_findings(program, placement, folder / f"{stem}.check.json")
     audit = folder / f"{stem}.audit.json"
     if audit.is_file():
-        sys.stdout.write(render_map(program, placement, read_json(audit, Audit)))
+        sys.stdout.write(render_map(program, placement, read_json(audit, Audit), allowed))
     else:
-        sys.stdout.write(placement_text(program, placement))
+        sys.stdout.write(placement_text(program, placement, allowed))
     return 0
 
 
@@ -47,9 +49,10 @@ def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_diff(arguments: argparse.Namespace) -> int:
     """Prints the differences."""
-    from pipelink_rules.report.diff import diff_folders
+    from pipelink_rules.actions.link_actions import read_link
+    from pipelink_rules.report.diff import diff_links
 
-    sys.stdout.write(diff_folders(arguments.before, arguments.after))
+    sys.stdout.write(diff_links(read_link(arguments.before), read_link(arguments.after)))
     return 0
 
 

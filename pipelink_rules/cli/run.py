@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pipelink_rules.cli.command_io import megakernel_in
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.suggest import similar_name_help
-from pipelink_rules.report.allowed import forced_lines
+from pipelink_rules.report.allowed import allowed_lines
 
 if TYPE_CHECKING:
     from pipelink_rules.model.linked_kernel import Manifest
@@ -52,7 +52,7 @@ def run_run(arguments: argparse.Namespace) -> int:
     kernel.synchronize()
     device = driver.device(int(driver.call("cuCtxGetDevice")))
     print(f"{manifest.name} ({manifest.target}) on {device.name}")
-    for line in forced_lines(manifest.forced, "  "):
+    for line in allowed_lines(manifest.forced, "  "):
         print(line)
     print(f"  grid {kernel.grid_of(sizes, device.sms)} of {manifest.threads} threads")
     for tensor in manifest.tensors:

@@ -6,7 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.command_io import existing, megakernel_in, read_json, report, root_of
+from pipelink_rules.cli.command_io import (
+    existing,
+    megakernel_in,
+    read_json,
+    report,
+    root_of,
+    stem_of,
+)
 from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.files.codec import to_json, write_json
@@ -106,6 +113,7 @@ def add_place_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_place(arguments: argparse.Namespace) -> int:
     """Places, verifies without the solver, and prints or writes."""
+    from pipelink_rules.actions.stage_actions import allowed_findings
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import verify
@@ -125,5 +133,7 @@ def run_place(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.output:
         write_json(Path(arguments.output), placement)
-    sys.stdout.write(placement_text(program, placement))
+    checked = file.parent / f"{stem_of(file, '.program.json')}.check.json"
+    allowed = allowed_findings(program, placement, checked)
+    sys.stdout.write(placement_text(program, placement, allowed))
     return 0

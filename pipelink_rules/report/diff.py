@@ -1,22 +1,18 @@
 """What changed between two links?  Placement, registers, instructions, stages, parameters.
 
-Two build folders of megakernels in, the differing lines out; equal values are left out.
+Two links in, the differing lines out; equal values are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.files.codec import read_json
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
-from pipelink_rules.model.source_span import Span
-from pipelink_rules.report.allowed import forced_lines, forced_of
+from pipelink_rules.report.allowed import all_allowed, allowed_lines
 from pipelink_rules.report.cluster import cluster_rows
 from pipelink_rules.report.memory_map import pieces_of
 from pipelink_rules.report.text_table import columns
@@ -29,38 +25,12 @@ class Link:
     program: Program
     placement: Placement
     audit: Audit | None  # None where nothing was linked yet
-
-
-def read_link(folder: str | Path) -> Link:
-    """The link in a build folder; PL0010 where it holds no placed megakernel."""
-    place = Path(folder)
-    found = sorted(place.glob("*.placement.json"))
-    if len(found) != 1:
-        raise error(
-            "PL0010",
-            f"{place} is not the folder of one megakernel",
-            Span(str(place)),
-            expected="build/<target>/megakernels/<name> with one *.placement.json",
-            found=", ".join(item.name for item in found) or "no *.placement.json",
-            helps=("build the megakernel first",),
-        )
-    stem = found[0].name.removesuffix(".placement.json")
-    audit = place / f"{stem}.audit.json"
-    return Link(
-        read_json(place / f"{stem}.program.json", Program),
-        read_json(found[0], Placement),
-        read_json(audit, Audit) if audit.exists() else None,
-    )
-
-
-def diff_folders(before: str | Path, after: str | Path) -> str:
-    """`diff_links` of two build folders."""
-    return diff_links(read_link(before), read_link(after))
+    allowed: tuple[AllowedDiagnostics, ...] = ()  # findings of the check
 
 
 def diff_links(before: Link, after: Link) -> str:
     """The differences by section, or one line that says there is none; what is forced always."""
-    forced = [forced_of(item.program, item.placement, item.audit) for item in (before, after)]
+    allowed = [all_allowed(item.allowed, item.audit) for item in (before, after)]
     sections: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("Instances", _instances(before), _instances(after)),
         ("Connections", _connections(before), _connections(after)),
@@ -72,7 +42,7 @@ def diff_links(before: Link, after: Link) -> str:
         ("Barriers", _barriers(before), _barriers(after)),
         ("Parameters", _parameters(before), _parameters(after)),
         ("Code", _code(before), _code(after)),
-        ("AllowedDiagnostics", _reasons(forced[0]), _reasons(forced[1])),
+        ("AllowedDiagnostics", _reasons(allowed[0]), _reasons(allowed[1])),
     ]
     lines: list[str] = []
     differ = False
@@ -83,19 +53,19 @@ def diff_links(before: Link, after: Link) -> str:
             lines += ["", title, *columns(("", "before", "after", ""), rows)]
     names = [
         f"{link.program.name}{' (forced)' if found else ''} for {link.program.target}"
-        for link, found in zip((before, after), forced, strict=True)
+        for link, found in zip((before, after), allowed, strict=True)
     ]
     heading = f"{names[0]} -> {names[1]}" if names[0] != names[1] else names[0]
-    if forced[0] == forced[1] and forced[0]:
-        lines += ["", "Forced, before and after", *forced_lines(forced[0])]
+    if allowed[0] == allowed[1] and allowed[0]:
+        lines += ["", "Forced, before and after", *allowed_lines(allowed[0])]
     if not differ:
         same = " and the same machine code" if before.audit and after.audit else ""
         heading = f"{heading}: no difference: the same placement{same}"
     return "\n".join([heading, *lines]) + "\n"
 
 
-def _reasons(forced: Iterable[AllowedDiagnostics]) -> dict[str, object]:
-    return {f"{item.code}: {item.message}": item.reason for item in forced}
+def _reasons(allowed: Iterable[AllowedDiagnostics]) -> dict[str, object]:
+    return {f"{item.code}: {item.message}": item.reason for item in allowed}
 
 
 def changed(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pipelink_rules.model.linked_kernel import Audit
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.report.allowed import forced_of
+from pipelink_rules.report.allowed import all_allowed
 from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.html import element, table, text
 from pipelink_rules.report.html_style import COLOURS, STYLE
@@ -33,9 +33,14 @@ from pipelink_rules.report.tensor_memory import tensor_rows, tensor_text
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def render_page(program: Program, placement: Placement, audit: Audit) -> str:
-    """The text of `<name>.html`."""
-    body = "\n".join(_body(program, placement, audit))
+def render_page(
+    program: Program,
+    placement: Placement,
+    audit: Audit,
+    allowed: tuple[AllowedDiagnostics, ...] = (),
+) -> str:
+    """The text of `<name>.html`.  allowed: findings of the check that the declaration allows."""
+    body = "\n".join(_body(program, placement, audit, all_allowed(allowed, audit)))
     head = "".join(
         (
             element("meta", charset="utf-8"),
@@ -49,7 +54,12 @@ def render_page(program: Program, placement: Placement, audit: Audit) -> str:
     return f'<!DOCTYPE html>\n<html lang="en">{page}</html>\n'
 
 
-def _body(program: Program, placement: Placement, audit: Audit) -> Iterator[str]:
+def _body(
+    program: Program,
+    placement: Placement,
+    audit: Audit,
+    allowed: tuple[AllowedDiagnostics, ...],
+) -> Iterator[str]:
     colours = _colours(program, placement)
     yield element("h1", text(program.name))
     if program.spec.summary:
@@ -62,7 +72,7 @@ def _body(program: Program, placement: Placement, audit: Audit) -> Iterator[str]
         f"cluster {'x'.join(map(str, program.cluster))}",
     )
     yield element("p", *(element("span", text(chip), class_="chip") for chip in chips))
-    yield _forced(program, placement, audit)
+    yield _allowed(allowed)
     yield _facts(program, placement, audit)
     yield _section(
         "Pipeline",
@@ -137,15 +147,14 @@ def _note(said: str) -> str:
     return element("p", text(said))
 
 
-def _forced(program: Program, placement: Placement, audit: Audit) -> str:
-    found = forced_of(program, placement, audit)
-    if not found:
+def _allowed(allowed: tuple[AllowedDiagnostics, ...]) -> str:
+    if not allowed:
         return ""
     parts = [
         element("p", element("b", text(item.code)), text(f" {item.message}"))
         + _note(f"because: {item.reason}")
         + (element("pre", text("\n".join(item.schedule))) if item.schedule else "")
-        for item in found
+        for item in allowed
     ]
     title = element("h2", "Forced: linked in spite of findings")
     return element("section", title, *parts, class_="forced")

@@ -13,20 +13,32 @@ from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.glue.wait_sites import watchdog_sites
 from pipelink_rules.glue.workspace import workspaces
 from pipelink_rules.model.contract import Port
-from pipelink_rules.model.linked_kernel import Audit, Manifest, TensorArgument
+from pipelink_rules.model.linked_kernel import (
+    AllowedDiagnostics,
+    Audit,
+    Manifest,
+    TensorArgument,
+)
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.report.allowed import forced_of
+from pipelink_rules.report.allowed import all_allowed
 
 NOTING = ("trace", "record")  # runtimes that note operations
 REPORTING = (*NOTING, "watchdog", "jitter")  # runtimes whose reports name sites
 
 
 def manifest_of(
-    program: Program, placement: Placement, audit: Audit, cubin_path: str | os.PathLike[str]
+    program: Program,
+    placement: Placement,
+    audit: Audit,
+    cubin_path: str | os.PathLike[str],
+    allowed: tuple[AllowedDiagnostics, ...] = (),
 ) -> Manifest:
-    """The manifest of a linked megakernel; reads the cubin for its digest only."""
+    """The manifest of a linked megakernel; reads the cubin for its digest only.
+
+    allowed: findings of the check that the declaration allows.
+    """
     target = TARGETS[program.target]
     return Manifest(
         name=program.name,
@@ -54,7 +66,7 @@ def manifest_of(
         sites=watchdog_sites(program, placement) if program.runtime in REPORTING else (),
         script=script_of(program, dict(placement.warps)) if program.runtime in NOTING else None,
         summary=program.spec.summary,
-        forced=forced_of(program, placement, audit),
+        forced=all_allowed(allowed, audit),
         workspace=workspaces(program),
         coresident=any(item.variant.contract.coresident == "grid" for item in program.instances),
         report=tuple(summary_of(program, placement, audit).items()),

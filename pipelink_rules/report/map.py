@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelink_rules.model.linked_kernel import Audit
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
-from pipelink_rules.report.allowed import forced_lines, forced_of
+from pipelink_rules.report.allowed import all_allowed, allowed_lines
 from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.map_rows import (
     code_rows,
@@ -25,12 +25,20 @@ from pipelink_rules.report.tensor_memory import tensor_rows, tensor_text
 from pipelink_rules.report.text_table import columns
 
 
-def render_map(program: Program, placement: Placement, audit: Audit) -> str:
-    """The text of `<name>.map.txt`; equal for equal inputs."""
+def render_map(
+    program: Program,
+    placement: Placement,
+    audit: Audit,
+    allowed: tuple[AllowedDiagnostics, ...] = (),
+) -> str:
+    """The text of `<name>.map.txt`; equal for equal inputs.
+
+    allowed: findings of the check that the declaration allows.
+    """
     return _text(
         program,
         (
-            ("Forced", _forced(program, placement, audit)),
+            ("Forced", _allowed(all_allowed(allowed, audit))),
             ("Shared memory", _memory(program, placement)),
             ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, audit)),
@@ -47,12 +55,14 @@ def render_map(program: Program, placement: Placement, audit: Audit) -> str:
     )
 
 
-def placement_text(program: Program, placement: Placement) -> str:
+def placement_text(
+    program: Program, placement: Placement, allowed: tuple[AllowedDiagnostics, ...] = ()
+) -> str:
     """The part of the map that is known before the link."""
     return _text(
         program,
         (
-            ("Forced", _forced(program, placement, None)),
+            ("Forced", _allowed(allowed)),
             ("Shared memory", _memory(program, placement)),
             ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, None)),
@@ -122,8 +132,8 @@ def _steady(program: Program, placement: Placement) -> list[str]:
     return [*columns(*steady_rows(program, placement)), f"  {said}"]
 
 
-def _forced(program: Program, placement: Placement, audit: Audit | None) -> list[str]:
-    return [f"  {line}" for line in forced_lines(forced_of(program, placement, audit))]
+def _allowed(allowed: Iterable[AllowedDiagnostics]) -> list[str]:
+    return [f"  {line}" for line in allowed_lines(allowed)]
 
 
 def _notes(texts: Iterable[str]) -> list[str]:

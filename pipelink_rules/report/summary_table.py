@@ -10,7 +10,7 @@ from pathlib import Path
 from pipelink_rules.diagnostics.terminal_width import output_width
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.linked_kernel import Manifest
-from pipelink_rules.report.allowed import forced_lines
+from pipelink_rules.report.allowed import allowed_lines
 
 COLUMNS = (
     "megakernel",
@@ -37,7 +37,7 @@ def table_of_folders(
         spent = "cached" if seconds is None else f"{seconds:.2f}"
         row = row_of(manifest, twin_of(folder, name))
         rows.append(row | {"target": target, "link seconds": spent})
-        lines += forced_lines(manifest.forced, f"{name} ({target}): ")
+        lines += allowed_lines(manifest.forced, f"{name} ({target}): ")
     return render_table(rows, width) + "".join(f"{line}\n" for line in lines)
 
 

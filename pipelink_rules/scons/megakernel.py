@@ -199,16 +199,27 @@ class _Builder:
         return self.graph.add(NodeRequest("link", action, targets, sources, key, tool=True))
 
     def _describe(self) -> list[Any]:
-        from pipelink_rules.actions.link_actions import write_reports
+        from pipelink_rules.actions.link_actions import ReportRequest, write_reports
 
-        names = ("program.json", "placement.json", "audit.json", "cubin")
+        names = ("program.json", "check.json", "placement.json", "audit.json", "cubin")
         runtime = self.runtime.label.name.removesuffix(CLUSTER_BUILD)
         outputs = ("manifest.json", "map.txt", "html")
+        program, check, placement, audit, cubin = (self.path(name) for name in names)
+        manifest, link_map, page = (self.path(name) for name in outputs)
+        request = ReportRequest(
+            program=program,
+            check=check,
+            placement=placement,
+            audit=audit,
+            cubin=cubin,
+            runtime=runtime,
+            manifest=manifest,
+            map=link_map,
+            page=page,
+        )
 
         def run(inputs: tuple[str, ...]) -> None:
-            program, placement, audit, cubin = (self.path(name) for name in names)
-            manifest, link_map, page = (self.path(name) for name in outputs)
-            write_reports(program, placement, audit, cubin, runtime, manifest, link_map, page)
+            write_reports(request)
 
         sources = [self.node(self.path(name)) for name in names]
         action, targets = self.action("Describe", run), self.targets(*outputs)

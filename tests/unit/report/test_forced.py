@@ -9,6 +9,7 @@ import pytest
 from link_fixtures import audit_of_demo, log_of, placement_of_demo, program_of_demo
 from samples import AUDIT, PLACEMENT, PROGRAM
 
+from pipelink_rules.actions.stage_actions import allowed_findings
 from pipelink_rules.diagnostics.allow import OF_THE_LINK, apply_allowances, is_allowable
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.render import exit_code
@@ -77,6 +78,32 @@ def test_every_output_says_forced(tmp_path: Path) -> None:
     for text in shown:
         assert "PL0921" in text and "forced" in text.lower() and REASON in text
     assert "sample (forced)" in shown[1]
+
+
+def test_what_the_check_allowed_is_carried_to_the_reports(tmp_path: Path) -> None:
+    spec = dataclasses.replace(PROGRAM.spec, allow=(("PL0505", REASON),))
+    allowing, checked = dataclasses.replace(PROGRAM, spec=spec), tmp_path / "sample.check.json"
+    finding = Diagnostic("PL0505", "read late", severity="warning", schedule=("1 load",))
+    write_json(checked, apply_allowances([finding, Diagnostic("PL0078", "other")], spec))
+    (found,) = allowed_findings(allowing, PLACEMENT, checked)
+    assert found == AllowedDiagnostics("PL0505", "read late", REASON)
+    assert found.schedule == ("1 load",)
+    assert f"PL0505 forced: read late\n    because: {REASON}" in render_map(
+        allowing, PLACEMENT, AUDIT, (found,)
+    )
+    assert allowed_findings(PROGRAM, PLACEMENT, checked) == ()
+
+
+def test_without_the_findings_a_program_is_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = dataclasses.replace(PROGRAM.spec, allow=(("PL0505", REASON),))
+    allowing = dataclasses.replace(PROGRAM, spec=spec)
+    monkeypatch.setattr(
+        "pipelink_rules.check.check.check", lambda *_: (Diagnostic("PL0505", "read late"),)
+    )
+    (found,) = allowed_findings(allowing, PLACEMENT, tmp_path / "none.check.json")
+    assert found == AllowedDiagnostics("PL0505", "read late", REASON)
 
 
 def forced_link(*forced: AllowedDiagnostics) -> Link:

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import AUDIT, PLACEMENT, PROGRAM, other_placement
 
+from pipelink_rules.actions.link_actions import read_link
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import write_json
-from pipelink_rules.report.diff import Link, diff_folders, diff_links
+from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
 from pipelink_rules.report.memory_map import MemoryRange, memory_rows, overlays, phase_rows
@@ -83,10 +84,11 @@ def test_folders(tmp_path: Path) -> None:
         folder = tmp_path / name
         write_json(folder / "sample.program.json", PROGRAM)
         write_json(folder / "sample.placement.json", placement)
-    assert "no difference" in diff_folders(tmp_path / "a", tmp_path / "a")
-    assert "Stages" in diff_folders(tmp_path / "a", tmp_path / "b")
+    before, after = read_link(tmp_path / "a"), read_link(tmp_path / "b")
+    assert "no difference" in diff_links(before, before)
+    assert "Stages" in diff_links(before, after)
     with pytest.raises(PipelinkError, match="PL0010"):
-        diff_folders(tmp_path / "a", tmp_path)
+        read_link(tmp_path)
 
 
 def test_table(tmp_path: Path) -> None:
