@@ -15,44 +15,107 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "pipelink_rules"
-ENTRY_POINTS = {"__init__.py", "__main__.py", "nvjitlink_child.py"}
+ENTRY_POINTS = {"__init__.py", "__main__.py", "nvjitlink_child.py"}  # started, not imported
+SMALL = 60  # lines
 
 
-def measure(tree: Path) -> dict[str, object]:
+@dataclass(frozen=True)
+class Structure:
+    """The modules of the package in one tree of files, by dotted name."""
+
+    tree: Path
+    files: dict[str, Path]
+    lines: dict[str, int]
+    modules: dict[str, ast.Module]
+    imports: dict[str, set[str]]
+
+    @classmethod
+    def of(cls, tree: Path) -> Structure:
+        files = {
+            ".".join(path.relative_to(tree).with_suffix("").parts): path
+            for path in sorted((tree / PACKAGE).rglob("*.py"))
+        }
+        texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+        modules = {name: ast.parse(text) for name, text in texts.items()}
+        return cls(
+            tree,
+            files,
+            {name: len(text.splitlines()) for name, text in texts.items()},
+            modules,
+            {name: _imports(module, files) - {name} for name, module in modules.items()},
+        )
+
+    def small(self) -> list[str]:
+        """Modules under 60 lines, entry points aside."""
+        return [
+            name
+            for name, path in self.files.items()
+            if self.lines[name] < SMALL and path.name not in ENTRY_POINTS
+        ]
+
+    def fragments(self) -> list[str]:
+        """Small modules with exactly one importer."""
+        importers = Counter(target for targets in self.imports.values() for target in targets)
+        return [name for name in self.small() if importers[name] == 1]
+
+    def cycles(self) -> list[set[str]]:
+        """Sets of modules that import each other: strongly connected components."""
+        reach: dict[str, set[str]] = {}
+        for start in self.imports:
+            seen: set[str] = set()
+            stack = list(self.imports[start])
+            while stack:
+                name = stack.pop()
+                if name not in seen:
+                    seen.add(name)
+                    stack += self.imports[name]
+            reach[start] = seen
+        groups: dict[frozenset[str], None] = {}
+        for name in self.imports:
+            if name in reach[name]:
+                groups[frozenset(other for other in reach[name] if name in reach[other])] = None
+        return [set(group) for group in groups]
+
+    def repeated_files(self) -> list[str]:
+        """File names that two packages use."""
+        return _repeated(path.name for path in self.files.values() if path.name != "__init__.py")
+
+    def repeated_classes(self) -> list[str]:
+        """Class names that two modules define."""
+        return _repeated(
+            node.name
+            for module in self.modules.values()
+            for node in module.body
+            if isinstance(node, ast.ClassDef)
+        )
+
+
+def measure(tree: Path) -> dict[str, int]:
     """Name -> number, in the order in which they are printed."""
-    files = {
-        ".".join(path.relative_to(tree).with_suffix("").parts): path
-        for path in sorted((tree / PACKAGE).rglob("*.py"))
-    }
-    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
-    trees = {name: ast.parse(text) for name, text in texts.items()}
-    graph = {name: _imports(module, files) - {name} for name, module in trees.items()}
-    importers = Counter(target for targets in graph.values() for target in targets)
-    lines = {name: len(text.splitlines()) for name, text in texts.items()}
-    small = [n for n in files if lines[n] < 60 and files[n].name not in ENTRY_POINTS]
-    classes = Counter(
-        node.name
-        for module in trees.values()
-        for node in module.body
-        if isinstance(node, ast.ClassDef)
-    )
-    stems = Counter(path.name for path in files.values() if path.name != "__init__.py")
+    structure = Structure.of(tree)
+    cycles = structure.cycles()
     return {
-        "files": len(files),
-        "lines": sum(lines.values()),
-        "longest file": max(lines.values()),
-        "files under 60 lines": len(small),
-        "fragments (under 60 lines, one importer)": sum(importers[name] == 1 for name in small),
-        "import cycles": len(cycles(graph)),
-        "files in cycles": sum(map(len, cycles(graph))),
-        "file names used more than once": sum(count > 1 for count in stems.values()),
-        "class names used more than once": sum(count > 1 for count in classes.values()),
+        "files": len(structure.files),
+        "lines": sum(structure.lines.values()),
+        "longest file": max(structure.lines.values()),
+        "files under 60 lines": len(structure.small()),
+        "fragments (under 60 lines, one importer)": len(structure.fragments()),
+        "import cycles": len(cycles),
+        "files in cycles": sum(map(len, cycles)),
+        "file names used more than once": len(structure.repeated_files()),
+        "class names used more than once": len(structure.repeated_classes()),
         "contract lines": _contract_lines(tree),
     }
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def _imports(module: ast.Module, files: dict[str, Path]) -> set[str]:
@@ -65,25 +128,6 @@ def _imports(module: ast.Module, files: dict[str, Path]) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return {name for name in found if name in files}
-
-
-def cycles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """The strongly connected components of more than one node, found by reachability."""
-    reach: dict[str, set[str]] = {}
-    for start in graph:
-        seen: set[str] = set()
-        stack = list(graph[start])
-        while stack:
-            name = stack.pop()
-            if name not in seen:
-                seen.add(name)
-                stack += graph[name]
-        reach[start] = seen
-    groups: dict[frozenset[str], None] = {}
-    for name in graph:
-        if name in reach[name]:
-            groups[frozenset(other for other in reach[name] if name in reach[other])] = None
-    return [set(group) for group in groups]
 
 
 def _contract_lines(tree: Path) -> int:
@@ -106,7 +150,7 @@ def _checkout(revision: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    columns: dict[str, dict[str, object]] = {}
+    columns: dict[str, dict[str, int]] = {}
     with tempfile.TemporaryDirectory() as work:
         for index, revision in enumerate(sys.argv[1:]):
             folder = Path(work) / str(index)
@@ -114,7 +158,7 @@ def main() -> None:
             columns[revision] = measure(_checkout(revision, folder))
     if not columns:
         columns["this checkout"] = measure(ROOT)
-    rows: dict[str, list[object]] = defaultdict(list)
+    rows: dict[str, list[int]] = defaultdict(list)
     for values in columns.values():
         for name, value in values.items():
             rows[name].append(value)

@@ -23,11 +23,10 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here runs the real compiler, and one process compiles for all."""
+    """Everything here runs the real compiler."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.live)
-            item.add_marker(pytest.mark.xdist_group("lies"))
 
 
 def edited(text: str, lie: Lie) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,26 +14,30 @@ sys.path.insert(0, str(HERE))
 from builds import Project  # noqa: E402
 from fake_toolkit import make_toolkit  # noqa: E402
 
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
+
 
 @pytest.fixture(scope="session")
-def fake_toolkit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fake_toolkit(make_once: MakeOnce) -> Path:
     """Tools that record what they are called with."""
-    return make_toolkit(tmp_path_factory.mktemp("toolkit") / "cuda")
+    return make_once("fake-toolkit", lambda folder: make_toolkit(folder / "cuda")) / "cuda"
 
 
 @pytest.fixture(scope="session")
-def source_project(tmp_path_factory: pytest.TempPathFactory, fake_toolkit: Path) -> Project:
+def source_project(make_once: MakeOnce, fake_toolkit: Path) -> Project:
     """The small project, never built; not to be changed."""
-    root = tmp_path_factory.mktemp("source") / "project"
-    return Project(HERE / "project", fake_toolkit).copy(root)
+    original = Project(HERE / "project", fake_toolkit)
+    folder = make_once("source-project", lambda folder: original.copy(folder / "project"))
+    return Project(folder / "project", fake_toolkit)
 
 
 @pytest.fixture(scope="session")
-def built_project(tmp_path_factory: pytest.TempPathFactory, source_project: Project) -> Project:
+def built_project(make_once: MakeOnce, source_project: Project) -> Project:
     """The small project, built; not to be changed."""
-    project = source_project.copy(tmp_path_factory.mktemp("built") / "project")
-    project.build()
-    return project
+    folder = make_once(
+        "built-project", lambda folder: source_project.copy(folder / "project").build()
+    )
+    return Project(folder / "project", source_project.toolkit)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pipelink_rules.compile.object import compile_object
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 HERE = Path(__file__).parent
+MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,30 +25,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def runtime(tmp_path_factory: pytest.TempPathFactory, toolkit: Toolkit, repository: Path) -> Path:
+def runtime(make_once: MakeOnce, toolkit: Toolkit, repository: Path) -> Path:
     """The release runtime for sm_90a."""
-    out = tmp_path_factory.mktemp("runtime") / "release.fatbin"
-    with contextlib.chdir(repository):
-        compile_object(
-            "components/runtime/release.cu",
-            out,
-            "sm_90a",
-            toolkit,
-            includes=["components/include"],
-        )
-    return out
 
+    def compile_runtime(folder: Path) -> None:
+        with contextlib.chdir(repository):
+            compile_object(
+                "components/runtime/release.cu",
+                folder / "release.fatbin",
+                "sm_90a",
+                toolkit,
+                includes=["components/include"],
+            )
 
-@pytest.fixture(scope="session")
-def object_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Objects by what they were compiled from."""
-    return tmp_path_factory.mktemp("objects")
+    return make_once("runtime", compile_runtime) / "release.fatbin"
 
 
 @pytest.fixture
 def cuda(
     tmp_path: Path,
-    object_cache: Path,
+    make_once: MakeOnce,
     toolkit: Toolkit,
     repository: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -60,12 +57,14 @@ def cuda(
     ) -> Path:
         Path(f"{name}.cu").write_text(text)
         key = hashlib.sha256("\0".join([name, text, arch, *flags]).encode()).hexdigest()[:16]
-        made = object_cache / key / f"{name}.fatbin"
-        if not made.exists():
-            includes = [repository / "components/include"]
-            compile_object(f"{name}.cu", made, arch, toolkit, includes=includes, flags=flags)
-        for path in made.parent.iterdir():
-            shutil.copy(path, path.name)
-        return Path(made.name)
+
+        def compile_here(folder: Path) -> None:
+            out, includes = folder / f"{name}.fatbin", [repository / "components/include"]
+            compile_object(f"{name}.cu", out, arch, toolkit, includes=includes, flags=flags)
+
+        for path in make_once(f"object-{key}", compile_here).iterdir():
+            if not path.name.startswith("."):
+                shutil.copy(path, path.name)
+        return Path(f"{name}.fatbin")
 
     return compile_text
