@@ -60,7 +60,7 @@ def place(program: Program) -> list[str]:
 def ring(out: CudaWriter, program: Program, channel: Channel, variable: str) -> None:
     """`<variable>_ring` of `<variable>_own`, with the members that a group of CTAs gets alike."""
     ends = (channel.producer, *channel.consumers)
-    ports = (program.instance(name).variant.contract.port(port) for name, port in ends)
+    ports = map(program.port, ends)
     ordered = any(port.proxy != "async" for port in ports)
     (size, stride), *others = groups(channel)
     size2, stride2 = others[0] if others else (1, 1)

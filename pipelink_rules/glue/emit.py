@@ -8,8 +8,7 @@ deterministic and says why: one comment a decision, the instance's name on every
 from __future__ import annotations
 
 from pipelink_rules.glue import cluster, tensor_memory
-from pipelink_rules.glue.cpp_names import constant, cpp_expression, parameter_names
-from pipelink_rules.glue.cuda_writer import CudaWriter
+from pipelink_rules.glue.cuda_writer import CudaWriter, constant, cpp_expression, parameter_names
 from pipelink_rules.glue.emit_role import emit_role
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.contract import DTYPES

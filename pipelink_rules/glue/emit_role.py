@@ -5,11 +5,9 @@ from __future__ import annotations
 from pipelink_rules.contract.header import fragment_floats, role_types
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.glue import cluster, tensor_memory
-from pipelink_rules.glue.cpp_names import constant, parameter_names, stem
-from pipelink_rules.glue.cuda_writer import CudaWriter
-from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
-from pipelink_rules.glue.wait_sites import site_numbers
-from pipelink_rules.glue.workspace import counters_behind
+from pipelink_rules.glue.cuda_writer import CudaWriter, constant, parameter_names, stem
+from pipelink_rules.glue.operation_script import site_numbers
+from pipelink_rules.glue.parameters import counters_behind, kernel_parameters, parameter_index
 from pipelink_rules.model.contract import RINGS, Operation, Port, Repeat, Role
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import HANDOVER, Program, ProgramRole
@@ -252,12 +250,12 @@ class _RoleWriter:
     def _storage(self, instance: str, port: Port) -> tuple[str, str]:
         """The (instance, port) whose array holds this fragment."""
         if port.in_place:
-            return self._storage(instance, self._variant(instance).contract.port(port.in_place))
+            return self._storage(instance, self.program.port((instance, port.in_place)))
         if port.direction == "in" and not self._handover(instance, port):
             for connection in self.program.connections:
                 if connection.consumer == (instance, port.name):
-                    producer, source = connection.producer
-                    return self._storage(producer, self._variant(producer).contract.port(source))
+                    producer = connection.producer
+                    return self._storage(producer[0], self.program.port(producer))
         return instance, port.name
 
 

@@ -1,14 +1,18 @@
 """Which parameters does the entry take, in which order, and which one serves a port?
 
 The order is written here once; the glue prints it and the manifest carries it to the launcher.
+Scratch and counters are global memory that the launcher brings; they have parameters of their own.
 """
 
 from __future__ import annotations
 
-from pipelink_rules.glue.workspace import workspace_parameters
 from pipelink_rules.model.contract import Port
-from pipelink_rules.model.linked_kernel import KernelParameter
-from pipelink_rules.model.program import Program
+from pipelink_rules.model.linked_kernel import KernelParameter, Workspace
+from pipelink_rules.model.program import COUNTER, SCRATCH, Program
+from pipelink_rules.model.source_span import Expr
+
+End = tuple[str, str]  # instance, port
+KINDS = {SCRATCH: "scratch", COUNTER: "counters"}  # transfer -> kind
 
 
 def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
@@ -23,7 +27,7 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
     for keyword, places in program.tensors:
         found += _tensor_parameters(program, keyword, places)
     for keyword, places in program.scalars:
-        kind = _port(program, places[0]).type
+        kind = program.port(places[0]).type
         names = tuple(".".join(place) for place in places)
         found.append(KernelParameter(kind, keyword, kind, port=names[0], ports=names))
     found += workspace_parameters(program)
@@ -31,7 +35,7 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
     return tuple(found)
 
 
-def parameter_index(program: Program) -> dict[tuple[str, str], int]:
+def parameter_index(program: Program) -> dict[End, int]:
     """(instance, port) -> position of the parameter that serves it."""
     return {
         (instance, port): position
@@ -40,12 +44,8 @@ def parameter_index(program: Program) -> dict[tuple[str, str], int]:
     }
 
 
-def _port(program: Program, place: tuple[str, str]) -> Port:
-    return program.instance(place[0]).variant.contract.port(place[1])
-
-
 def _tensor_parameters(
-    program: Program, keyword: str, places: tuple[tuple[str, str], ...]
+    program: Program, keyword: str, places: tuple[End, ...]
 ) -> list[KernelParameter]:
     slices = {
         (channel.producer[0], shared.tensor): shared.rows
@@ -55,14 +55,14 @@ def _tensor_parameters(
     maps: dict[tuple[tuple[int, ...], int], list[str]] = {}
     plain: list[str] = []
     for place in places:
-        tile = _port(program, place).tile
+        tile = program.port(place).tile
         if tile is None:
             plain.append(".".join(place))
         else:
             box = tuple(extent.literal or 0 for extent in tile.box)
             box = (slices.get(place, box[0]), *box[1:])
             maps.setdefault((box, tile.swizzle), []).append(".".join(place))
-    dtype = _port(program, places[0]).members[0].dtype
+    dtype = program.port(places[0]).members[0].dtype
     found = [
         KernelParameter("tensor_map", keyword, dtype, box, swizzle, names[0], tuple(names))
         for (box, swizzle), names in maps.items()
@@ -70,3 +70,42 @@ def _tensor_parameters(
     if plain:
         found.append(KernelParameter("pointer", keyword, dtype, port=plain[0], ports=tuple(plain)))
     return found
+
+
+def workspaces(program: Program) -> tuple[Workspace, ...]:
+    """One per port that writes scratch or signals, in the order of the connections."""
+    return tuple(_of(program, end, ends[0]) for end, ends in _ends(program).items())
+
+
+def workspace_parameters(program: Program) -> list[KernelParameter]:
+    """The parameter of each, with all ports that it serves."""
+    found = []
+    for item, (end, ends) in zip(workspaces(program), _ends(program).items(), strict=True):
+        names = tuple(".".join(one) for one in (end, *ends[1]))
+        found.append(KernelParameter(item.kind, item.name, item.dtype, port=names[0], ports=names))
+    return found
+
+
+def counters_behind(program: Program, end: End) -> Port:
+    """The port that signals at the counters of a port."""
+    for giver, (kind, takers) in _ends(program).items():
+        if kind == COUNTER and end in (giver, *takers):
+            return program.port(giver)
+    raise KeyError(end)
+
+
+def _ends(program: Program) -> dict[End, tuple[str, list[End]]]:
+    found: dict[End, tuple[str, list[End]]] = {}
+    for item in program.connections:
+        if item.transfer in KINDS:
+            found.setdefault(item.producer, (item.transfer, []))[1].append(item.consumer)
+    return found
+
+
+def _of(program: Program, end: End, transfer: str) -> Workspace:
+    port, name = program.port(end), ".".join(end)
+    if transfer == COUNTER:
+        return Workspace(name, KINDS[transfer], "u32", (port.count or Expr("1")).text, True)
+    member = port.members[0]
+    count = " * ".join(f"({extent.text})" for extent in member.shape)
+    return Workspace(name, KINDS[transfer], member.dtype, count, port.init == "zero")

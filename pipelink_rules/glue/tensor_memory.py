@@ -6,8 +6,7 @@ table.  Stages are columns from there on, as placed.
 
 from __future__ import annotations
 
-from pipelink_rules.glue.cpp_names import constant
-from pipelink_rules.glue.cuda_writer import CudaWriter
+from pipelink_rules.glue.cuda_writer import CudaWriter, constant
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Channel, Program
 

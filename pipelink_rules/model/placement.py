@@ -157,4 +157,5 @@ class Placement:
 
     def registers(self, role: str) -> int:
         """Registers per thread of a role; every warpgroup it touches has the same."""
-        return next(group.registers for group in self.warpgroups if role in group.roles)
+        given = (group.registers for group in self.warpgroups if role in group.roles)
+        return next(given, self.entry_registers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from pipelink_rules.model.contract import Port
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
 
@@ -212,6 +213,10 @@ class Program:
         size = math.prod(self.cluster)
         if min(self.cluster) < 1 or size > CLUSTER_MOST:
             raise ValueError(f"a cluster of {size} CTAs")
+
+    def port(self, end: tuple[str, str]) -> Port:
+        """The port of an end (instance, port); KeyError where there is none."""
+        return self.instance(end[0]).variant.contract.port(end[1])
 
     def instance(self, name: str) -> Instance:
         """The instance of that name; KeyError where there is none."""

@@ -85,9 +85,7 @@ def placement_problem(program: Program) -> PlacementProblem:
 def _priority(program: Program, channel: Channel) -> int:
     if channel.kind in (HANDOVER, TENSOR_MEMORY):  # nothing from global memory comes in them
         return HANDED_OVER
-    instance, port = channel.producer
-    proxy = program.instance(instance).variant.contract.port(port).proxy
-    return COPIED if proxy == "async" else WRITTEN
+    return COPIED if program.port(channel.producer).proxy == "async" else WRITTEN
 
 
 def _role(program: Program, role: ProgramRole) -> RoleRequest:

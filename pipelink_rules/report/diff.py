@@ -13,7 +13,7 @@ from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.report.allowed import all_allowed, allowed_lines
-from pipelink_rules.report.cluster import cluster_rows
+from pipelink_rules.report.map_rows import cluster_rows
 from pipelink_rules.report.memory_map import pieces_of
 from pipelink_rules.report.text_table import columns
 
@@ -124,16 +124,11 @@ def _warps(link: Link) -> dict[str, object]:
     first, found = dict(link.placement.warps), {}
     for role in link.program.roles:
         start = first[role.name]
-        given = _registers(link.placement, role.name)
+        given = link.placement.registers(role.name)
         where = f"warps {start}..{start + role.warps - 1}" if role.warps > 1 else f"warp {start}"
         found[role.name] = f"{where}, {given} registers"
     threads = {"threads": link.placement.threads}
     return {**found, **threads, "entry registers": link.placement.entry_registers}
-
-
-def _registers(placement: Placement, role: str) -> int:
-    values = [group.registers for group in placement.warpgroups if role in group.roles]
-    return values[0] if values else placement.entry_registers
 
 
 def _barriers(link: Link) -> dict[str, object]:

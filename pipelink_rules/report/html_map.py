@@ -9,25 +9,27 @@ from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.report.allowed import all_allowed
-from pipelink_rules.report.cluster import cluster_rows, cluster_text
-from pipelink_rules.report.html import element, table, text
-from pipelink_rules.report.html_style import COLOURS, STYLE
+from pipelink_rules.report.html import COLOURS, STYLE, element, table, text
 from pipelink_rules.report.map_rows import (
     Rows,
+    cluster_rows,
+    cluster_text,
     code_rows,
     connection_rows,
     instance_rows,
+    mbarrier_count,
     named_rows,
     parameter_rows,
     pool_text,
     ring_rows,
+    steady_rows,
+    steady_text,
+    tensor_rows,
+    tensor_text,
     warp_rows,
 )
 from pipelink_rules.report.memory_map import memory_rows, pieces_of
-from pipelink_rules.report.steady_state import steady_rows, steady_text
-from pipelink_rules.report.svg_memory import memory_picture, warps_picture
-from pipelink_rules.report.svg_pipeline import pipeline_picture
-from pipelink_rules.report.tensor_memory import tensor_rows, tensor_text
+from pipelink_rules.report.svg_pictures import memory_picture, pipeline_picture, warps_picture
 
 # No script, no font, no picture of another host: the page says so to the browser, too.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -162,14 +164,13 @@ def _allowed(allowed: tuple[AllowedDiagnostics, ...]) -> str:
 
 def _facts(program: Program, placement: Placement, audit: Audit) -> str:
     limit = TARGETS[program.target].shared_limit(placement.occupancy)
-    stages = dict(placement.stages)
-    rings = sum(2 * channel.shares * stages[channel.name] for channel in program.channels)
+    mbarriers = mbarrier_count(program, placement)
     share = 100 * placement.shared_bytes / limit
     facts: Iterable[tuple[str, str]] = (
         (f"{placement.shared_bytes / 1024:.1f} KiB", f"shared memory, {share:.0f} % of the limit"),
         (str(placement.threads), f"threads, {placement.threads // 32} warps"),
         (str(audit.registers), "registers at entry"),
-        (f"{rings} + {len(placement.named)}", "mbarriers + named barriers"),
+        (f"{mbarriers} + {len(placement.named)}", "mbarriers + named barriers"),
         (f"{audit.instructions:,}", "instructions"),
         (f"{audit.spill_stores + audit.spill_loads} B", "spilled"),
     )

@@ -8,11 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipelink_rules.files.atomic import sha256
-from pipelink_rules.glue.operation_script import script_of
-from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.glue.wait_sites import watchdog_sites
-from pipelink_rules.glue.workspace import workspaces
-from pipelink_rules.model.contract import Port
+from pipelink_rules.glue.operation_script import script_of, watchdog_sites
+from pipelink_rules.glue.parameters import kernel_parameters, workspaces
 from pipelink_rules.model.linked_kernel import (
     AllowedDiagnostics,
     Audit,
@@ -23,6 +20,7 @@ from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.report.allowed import all_allowed
+from pipelink_rules.report.map_rows import mbarrier_count
 
 NOTING = ("trace", "record")  # runtimes that note operations
 REPORTING = (*NOTING, "watchdog", "jitter")  # runtimes whose reports name sites
@@ -54,7 +52,7 @@ def manifest_of(
         parameters=kernel_parameters(program),
         tensors=tuple(_tensors(program)),
         scalars=tuple(
-            (keyword, _port(program, places[0]).type) for keyword, places in program.scalars
+            (keyword, program.port(places[0]).type) for keyword, places in program.scalars
         ),
         symbols=tuple(_symbols(program)),
         requires=tuple(_preconditions(program)),
@@ -108,18 +106,12 @@ def _registers(placement: Placement, audit: Audit) -> str:
 
 def _barriers(program: Program, placement: Placement) -> int:
     """mbarriers and named barriers together."""
-    stages = dict(placement.stages)
-    rings = sum(2 * channel.shares * stages[channel.name] for channel in program.channels)
-    return rings + len(placement.named)
-
-
-def _port(program: Program, place: tuple[str, str]) -> Port:
-    return program.instance(place[0]).variant.contract.port(place[1])
+    return mbarrier_count(program, placement) + len(placement.named)
 
 
 def _tensors(program: Program) -> Iterator[TensorArgument]:
     for keyword, places in program.tensors:
-        ports = [_port(program, place) for place in places]
+        ports = [program.port(place) for place in places]
         directions = {port.direction for port in ports}
         member = ports[0].members[0]
         yield TensorArgument(

@@ -8,8 +8,9 @@ from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.report.allowed import all_allowed, allowed_lines
-from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.map_rows import (
+    cluster_rows,
+    cluster_text,
     code_rows,
     connection_rows,
     instance_rows,
@@ -17,11 +18,13 @@ from pipelink_rules.report.map_rows import (
     parameter_rows,
     pool_text,
     ring_rows,
+    steady_rows,
+    steady_text,
+    tensor_rows,
+    tensor_text,
     warp_rows,
 )
 from pipelink_rules.report.memory_map import memory_rows, phase_rows
-from pipelink_rules.report.steady_state import steady_rows, steady_text
-from pipelink_rules.report.tensor_memory import tensor_rows, tensor_text
 from pipelink_rules.report.text_table import columns
 
 

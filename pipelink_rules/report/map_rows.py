@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
+
+from pipelink_rules.check.protocol.initiation_interval import interval
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.linked_kernel import Audit, BarrierSite, KernelParameter
 from pipelink_rules.model.placement import Placement
@@ -17,8 +22,12 @@ from pipelink_rules.model.program import (
     Program,
     ProgramRole,
 )
+from pipelink_rules.model.target import TARGETS
 
 Rows = tuple[tuple[str, ...], list[tuple[object, ...]]]  # heading, rows
+
+
+BEYOND = 2  # stage counts above the chosen one that are looked at
 
 
 def warp_rows(program: Program, placement: Placement, audit: Audit | None) -> Rows:
@@ -89,6 +98,12 @@ def ring_rows(program: Program, placement: Placement) -> Rows:
     return ("ring", "stages", "bytes", "mbarriers at", "full", "empty", "asked"), list(rows)
 
 
+def mbarrier_count(program: Program, placement: Placement) -> int:
+    """Full and empty barriers of all stages."""
+    stages = dict(placement.stages)
+    return sum(2 * channel.shares * stages[channel.name] for channel in program.channels)
+
+
 def named_rows(program: Program, placement: Placement) -> Rows:
     """Every named barrier by its id."""
     counts = {
@@ -120,7 +135,7 @@ def connection_rows(program: Program) -> Rows:
     for kind, bound in (("tensor", program.tensors), ("scalar", program.scalars)):
         for keyword, places in bound:
             for place in places:
-                port = program.instance(place[0]).variant.contract.port(place[1])
+                port = program.port(place)
                 name = ".".join(place)
                 arrow = (
                     f"{name} -> {keyword}" if port.direction == "out" else f"{keyword} -> {name}"
@@ -133,7 +148,7 @@ def connection_rows(program: Program) -> Rows:
 
 
 def _carried(program: Program, connection: Connection) -> str:
-    port = program.instance(connection.producer[0]).variant.contract.port(connection.producer[1])
+    port = program.port(connection.producer)
     if port.space == "counter":
         return f"u32 [{port.count}]"
     return " + ".join(
@@ -196,3 +211,100 @@ def code_rows(audit: Audit) -> Rows:
         ("machine code", f"sha256 {audit.text_sha256}"),
     ]
     return ("of", "found"), list(rows)
+
+
+def cluster_rows(program: Program) -> Rows:
+    """Every member of a ring that a group of CTAs gets alike."""
+    rows: list[tuple[object, ...]] = [
+        (
+            f"{channel.name}.{shared.member}",
+            f"{shared.size} CTAs along {' and '.join(shared.axes)}",
+            f"{shared.rows} of {shared.rows * shared.size} rows, {shared.bytes:,} bytes",
+        )
+        for channel in program.channels
+        for shared in channel.multicast
+    ]
+    return ("member", "shared by", "each copies"), rows
+
+
+def cluster_text(program: Program) -> str:
+    """The shape of the cluster, and what a CTA reads per item; "" where a cluster is one CTA."""
+    if math.prod(program.cluster) == 1:
+        return ""
+    shape = " x ".join(map(str, program.cluster))
+    said = [f"clusters of {shape} CTAs"]
+    for channel in program.channels:
+        saved = sum(shared.bytes * (shared.size - 1) for shared in channel.multicast)
+        if saved:
+            port = program.port(channel.producer)
+            whole = port.tx_bytes.literal if port.tx_bytes else None
+            if whole:
+                said.append(f"{channel.name}: each reads {whole - saved:,} of {whole:,} bytes")
+            reached = len(channel.reach(0))
+            said.append(f"a stage is free when {reached} CTAs have released it")
+    return "; ".join(said)
+
+
+def tensor_rows(program: Program, placement: Placement) -> Rows:
+    """Every channel in tensor memory by its columns, and what the allocation leaves free."""
+    channels = {channel.name: channel for channel in program.channels}
+    rows: list[tuple[object, ...]] = []
+    top = 0
+    for name, first in sorted(placement.columns, key=lambda item: item[1]):
+        columns, stages = channels[name].columns, placement.stage_count(name)
+        end = first + stages * columns
+        if first > top:
+            rows.append((top, first, first - top, "(free)", ""))
+        rows.append((first, end, end - first, name, f"{stages} x {columns}"))
+        top = max(top, end)
+    if top < placement.tensor_columns:
+        rows.append((top, placement.tensor_columns, placement.tensor_columns - top, "(free)", ""))
+    return ("start", "end", "columns", "channel", "stages"), rows
+
+
+def tensor_text(program: Program, placement: Placement) -> str:
+    """How much is allocated of what there is; "" where nothing is."""
+    if not placement.tensor_columns:
+        return ""
+    there = TARGETS[program.target].tmem_columns
+    taken = placement.tensor_columns * placement.occupancy
+    ctas = f" for {placement.occupancy} CTAs" if placement.occupancy > 1 else ""
+    return (
+        f"{placement.tensor_columns} columns of 128 lanes allocated per CTA; "
+        f"{taken} of {there} on the SM{ctas}"
+    )
+
+
+@cache
+def steady_text(program: Program, placement: Placement) -> str:
+    """`1,024 cycles per loop trip, bound by the tensor cores (mma.mma)`; "" where nothing waits."""
+    found = interval(ProtocolIndex(program), dict(placement.stages))
+    if found is None:
+        return ""
+    return f"{found.cycles:,.0f} cycles per {found.period}, bound by {found.bottleneck}"
+
+
+@cache
+def steady_rows(program: Program, placement: Placement) -> Rows:
+    """For each ring that copies fill: stage counts with their interval, equal ones together."""
+    blueprint, chosen = ProtocolIndex(program), dict(placement.stages)
+    rows: list[tuple[object, ...]] = []
+    for channel in program.channels:
+        if channel.kind != RING:
+            continue
+        given = chosen[channel.name]
+        last = min(channel.maximum, given + BEYOND)
+        groups: list[tuple[list[int], str, str]] = []
+        for stages in range(channel.minimum, last + 1):
+            found = interval(blueprint, {**chosen, channel.name: stages})
+            cycles, bound = (f"{found.cycles:,.0f}", found.bottleneck) if found else ("-", "-")
+            if groups and groups[-1][1:] == (cycles, bound):
+                groups[-1][0].append(stages)
+            else:
+                groups.append(([stages], cycles, bound))
+        for counts, cycles, bound in groups:
+            shown = f"{counts[0]}..{counts[-1]}" if len(counts) > 1 else str(counts[0])
+            rows.append((channel.name, shown, cycles, bound, "chosen" if given in counts else ""))
+    if all(row[2] == "-" for row in rows):
+        rows = []
+    return ("ring", "stages", "cycles", "bound by", ""), rows

@@ -8,11 +8,16 @@ import re
 import pytest
 from shipped_declarations import pairs, placement_of, program_of
 
-from pipelink_rules.glue.cpp_names import constant, cpp_expression, parameter_names
-from pipelink_rules.glue.cuda_writer import WIDTH, CudaWriter
+from pipelink_rules.glue.cuda_writer import (
+    WIDTH,
+    CudaWriter,
+    constant,
+    cpp_expression,
+    parameter_names,
+)
 from pipelink_rules.glue.emit import emit_glue
+from pipelink_rules.glue.operation_script import site_numbers
 from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
-from pipelink_rules.glue.wait_sites import site_numbers
 from pipelink_rules.model.linked_kernel import KernelParameter
 from pipelink_rules.model.program import HANDOVER
 from pipelink_rules.model.source_span import Expr

@@ -8,10 +8,8 @@ from link_fixtures import audit_of_demo
 from shipped_declarations import placement_of, program_of
 
 from pipelink_rules.glue.emit import emit_glue
-from pipelink_rules.glue.operation_script import script_of
-from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.glue.wait_sites import watchdog_sites
-from pipelink_rules.glue.workspace import workspaces
+from pipelink_rules.glue.operation_script import script_of, watchdog_sites
+from pipelink_rules.glue.parameters import kernel_parameters, workspaces
 from pipelink_rules.model.linked_kernel import ScriptLoop, Workspace
 from pipelink_rules.report.manifest import manifest_of
 

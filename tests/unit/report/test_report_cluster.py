@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from shipped_declarations import placement_of, program_of
 
-from pipelink_rules.report.cluster import cluster_rows, cluster_text
 from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.map import placement_text
+from pipelink_rules.report.map_rows import cluster_rows, cluster_text
 
 NAME = "gemm_multicast"
 

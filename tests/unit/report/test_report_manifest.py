@@ -11,8 +11,8 @@ from samples import AUDIT, PLACEMENT, PROGRAM
 
 from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.files.codec import read_json, write_json
+from pipelink_rules.glue.operation_script import site_numbers, watchdog_sites
 from pipelink_rules.glue.parameters import kernel_parameters, parameter_index
-from pipelink_rules.glue.wait_sites import site_numbers, watchdog_sites
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.report.manifest import grid_expression, manifest_of
 

@@ -16,7 +16,7 @@ from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.html_map import render_page
 from pipelink_rules.report.manifest import summary_of
 from pipelink_rules.report.map import placement_text, render_map
-from pipelink_rules.report.tensor_memory import tensor_rows
+from pipelink_rules.report.map_rows import tensor_rows
 
 
 @pytest.fixture(scope="module")
