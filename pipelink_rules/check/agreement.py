@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterable, Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.check.wording import labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, labels
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.contract import Symbol
 from pipelink_rules.model.program import Instance
 from pipelink_rules.model.source_span import Expr, Span
@@ -117,7 +117,7 @@ def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
                 others.setdefault(tile, []).append(instance)
     where = index.program.spec.where
     for tile, instances in others.items():
-        names = ", ".join(f"`{name}`" for name in instances)
+        names = list_of(instances)
         works = [(index.contracts[name].work, f"`{name}` takes {tile}") for name in instances]
         yield Diagnostic(
             "PL0068",

@@ -18,9 +18,9 @@ from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import COPY, STORE, WRITE, Composition
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.types import shape_of
-from pipelink_rules.check.wording import count, labels
 from pipelink_rules.contract.item_layout import member_bytes
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port
 from pipelink_rules.model.operation import operations
@@ -303,7 +303,7 @@ def _coverage(
         labels(
             (
                 tensor.tile.span,
-                f"{count(times, 'box')[:-1] + 'es' if times > 1 else '1 box'} of {box}{by}",
+                f"{plural(times, 'box')[:-1] + 'es' if times > 1 else '1 box'} of {box}{by}",
             ),
             (member.span, f"{shape_of(member)} {member.dtype}: {size} bytes"),
         ),
@@ -348,7 +348,7 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
                 f"{stored} are stored from it",
                 labels(
                     (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage} bytes"),
-                    (tensor.tile.span, f"{count(warps, 'warp')}, one box of {box} bytes each"),
+                    (tensor.tile.span, f"{plural(warps, 'warp')}, one box of {box} bytes each"),
                 ),
                 expected=f"{stored} bytes a stage",
                 found=f"{stage} bytes",

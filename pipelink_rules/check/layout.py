@@ -14,8 +14,7 @@ from itertools import product
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.types import same_shape, shape_of
-from pipelink_rules.check.wording import labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
 from pipelink_rules.model.operation import operations

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.check.wording import labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source_span import Span

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.check.wording import labels
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.program import Instance
 
 
@@ -52,7 +52,7 @@ def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
             continue
         fewer, more = sorted((on[True], on[False]), key=len)
         value, other = ("true", "false") if fewer is on[True] else ("false", "true")
-        names = ", ".join(f"`{item.name}`" for item in fewer)
+        names = list_of(item.name for item in fewer)
         yield Diagnostic(
             "PL1208",
             f"{names} compiled with {flag}={value}, the other components with {flag}={other}",

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.check.wording import labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Span

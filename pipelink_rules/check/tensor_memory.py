@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.check.wording import count, labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.contract import Operation, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.target import TARGETS
@@ -55,13 +55,13 @@ def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
         )
         yield Diagnostic(
             "PL0702",
-            f"role `{instance}.{role.name}` reaches tensor memory with {count(warps, 'warp')}",
+            f"role `{instance}.{role.name}` reaches tensor memory with {plural(warps, 'warp')}",
             labels(
-                (role.where("warps"), count(warps, "warp")),
+                (role.where("warps"), plural(warps, "warp")),
                 (op.span, "each warp reaches 32 lanes: those of its place in the warpgroup"),
             ),
             expected="whole warpgroups: a multiple of 4 warps",
-            found=count(warps, "warp"),
+            found=plural(warps, "warp"),
             at_run_time=f"nobody reaches lanes {left} of some columns: rows are left out",
             helps=(f"give it {-(-warps // QUADRANTS) * QUADRANTS} warps",),
             subject=f"{instance}.{role.name}",
@@ -76,13 +76,13 @@ def check_single_issuer(index: ProgramIndex) -> Iterator[Diagnostic]:
             continue
         yield Diagnostic(
             "PL0707",
-            f"role `{instance}.{role.name}` issues tcgen05.mma from {count(warps, 'warp')}",
+            f"role `{instance}.{role.name}` issues tcgen05.mma from {plural(warps, 'warp')}",
             labels(
-                (role.where("warps"), count(warps, "warp")),
+                (role.where("warps"), plural(warps, "warp")),
                 (op.span, "issued by one thread of every warp"),
             ),
             expected="1 warp, of which one thread issues for the whole CTA",
-            found=count(warps, "warp"),
+            found=plural(warps, "warp"),
             at_run_time=f"every product is added {warps} times",
             helps=("set `warps: 1`",),
             subject=f"{instance}.{role.name}",
@@ -118,7 +118,7 @@ def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
             if not commits:
                 continue
             connection = index.connection(channel, end)
-            members = ", ".join(f"`{item.member}`" for item in channel.multicast)
+            members = list_of(item.member for item in channel.multicast)
             yield Diagnostic(
                 "PL0811",
                 f"`{connection.name}` is filled by several CTAs, but `{commits[0].verb} mma -> "

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.check.wording import count, labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.expression.expression import equal, evaluate
 from pipelink_rules.model.contract import Member, Port
 from pipelink_rules.model.operation import operations
@@ -139,7 +138,7 @@ def check_fragments(index: ProgramIndex) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "PL0611",
                 f"`{qualified_name(connection.producer)}` passes accumulators on with "
-                f"{count(source.pending, 'wgmma group')} in flight, {reason} allows {allowed}",
+                f"{plural(source.pending, 'wgmma group')} in flight, {reason} allows {allowed}",
                 labels(
                     (source.where("pending"), f"{source.pending} in flight"),
                     (sink.where("pending"), f"allows {sink.pending}"),
@@ -167,10 +166,10 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
     if rows * 4 != warps * 64:
         yield Diagnostic(
             "PL0608",
-            f"`{instance}.{port.name}` has {rows} rows, its role has {count(warps, 'warp')}",
+            f"`{instance}.{port.name}` has {rows} rows, its role has {plural(warps, 'warp')}",
             labels(
                 (port.where("shape"), f"{rows} rows: {rows // 64} warpgroups of 64"),
-                (role.where("warps"), f"{count(warps, 'warp')}"),
+                (role.where("warps"), f"{plural(warps, 'warp')}"),
             ),
             expected=f"{warps * 16} rows: 64 for every 4 warps",
             found=f"{rows} rows",

@@ -111,7 +111,7 @@ def run_link(arguments: argparse.Namespace) -> int:
 def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: Toolkit) -> Path:
     """The object of a build of the device runtime, compiled now."""
     from pipelink_rules.compile.object import compile_object
-    from pipelink_rules.diagnostics.suggest import similar_name_help
+    from pipelink_rules.diagnostics.wording import similar_name_help
     from pipelink_rules.files.installed_files import shipped
 
     source = shipped("components", "runtime", f"{name}.cu")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipelink_rules.cli.command_io import megakernel_in
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.report.allowed import allowed_lines
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Function, Module, Statement, Variable
@@ -255,14 +256,19 @@ class Sources:
 
 
 def component_diagnostic(
-    code: str, message: str, variant: Variant, label: Label | None, subject: str, **clauses: object
+    code: str,
+    message: str,
+    variant: Variant,
+    label: Label | None,
+    subject: str,
+    **details: Unpack[Details],
 ) -> Diagnostic:
     """A finding about a component: the place in its source where known, then its contract."""
     contract = variant.contract
     span = contract.span or (Span(contract.file) if contract.file else None)
     labels = [label] if label else []
     labels += [Label(span, f"the contract of `{contract.component}`")] if span else []
-    return Diagnostic(code, message, tuple(labels), subject=subject, **clauses)  # type: ignore[arg-type]
+    return Diagnostic(code, message, tuple(labels), subject=subject, **details)
 
 
 def scan_function(function: Function, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:

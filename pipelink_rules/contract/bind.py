@@ -12,7 +12,7 @@ from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import refused
 from pipelink_rules.contract.validate_numbers import check_bound
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value
 from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, round_registers

@@ -10,11 +10,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode, kind_of
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
+from pipelink_rules.diagnostics.wording import nearest, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.parse import IN_FLOW
 from pipelink_rules.model.contract import DTYPES
@@ -28,7 +28,12 @@ class Block:
     """One mapping: the clauses of a component, port, role, ..."""
 
     def __init__(
-        self, findings: Findings, node: Node, what: str, span: Span, keys: Mapping[str, bool]
+        self,
+        findings: ContractFindings,
+        node: Node,
+        what: str,
+        span: Span,
+        keys: Mapping[str, bool],
     ):
         self.findings, self.what, self.span = findings, what, span
         self.places: dict[str, Span] = {}  # key -> where its value is
@@ -73,8 +78,8 @@ class Block:
 
     def wrong(self, node: Node, expected: str, clause: str) -> None:
         """Records a value of the wrong type."""
-        clauses = {"expected": expected, "found": kind_of(node)}
-        self.findings.add("PL0007", f"{clause} is not {expected}", node.span, **clauses)
+        message = f"{clause} is not {expected}"
+        self.findings.add("PL0007", message, node.span, expected=expected, found=kind_of(node))
 
     def named(self, key: str) -> str:
         """How messages call a clause."""

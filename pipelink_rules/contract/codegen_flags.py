@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.source_span import Span
 
 # Code-generation flags and what the compiler does without them (nvcc manual, 4.2.7).

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Unpack
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.diagnostic import Clauses, Location, PipelinkError
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.expression import expression
-from pipelink_rules.model.source_span import Expr, Span
+from pipelink_rules.model.source_span import Expr
 
 # kind of a name -> how messages call it
 NAMED = {
@@ -21,30 +23,28 @@ _PLURAL = {"param": "parameters", "symbol": "symbols", "field": "work fields"}
 LONGEST_MESSAGE = 240  # characters
 
 
-@dataclass
-class Findings:
+class ContractFindings(DiagnosticSink):
     """What is wrong with one file, and the names that its expressions may use."""
 
-    found: list[Diagnostic] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)  # name -> kind (see NAMED)
-    dtype_params: set[str] = field(default_factory=set)
-    blind: bool = False  # a clause that declares names is unreadable: do not judge names
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[str, str] = {}  # name -> kind (see NAMED)
+        self.dtype_params: set[str] = set()
+        self.blind = False  # a clause that declares names is unreadable: do not judge names
 
     def add(
-        self, code: str, message: str, span: Span | None, *others: Label, **clauses: object
+        self, code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]
     ) -> None:
         """Records one finding; names of the file in its message may be of any length and form."""
         message = " ".join(message.split())[:LONGEST_MESSAGE]
-        labels = (Label(span),) if span else ()
-        if "subject" not in clauses:
-            clauses["subject"] = f"{span}: {message}"
-        self.found.append(Diagnostic(code, message, (*labels, *others), **clauses))  # type: ignore[arg-type]
+        clauses.setdefault("subject", f"{locations[0] if locations else None}: {message}")
+        super().add(code, message, *locations, **clauses)
 
     def take(self, problem: PipelinkError) -> None:
         """Records the findings of another stage at this place."""
         for item in problem.diagnostics:
             place = str(item.labels[0].span) if item.labels else ""
-            self.found.append(replace(item, subject=f"{place}: {item.subject}"))
+            self.items.append(replace(item, subject=f"{place}: {item.subject}"))
 
     def judge_names(self, expr: Expr, clause: str, scope: Collection[str]) -> None:
         """PL0031 for every name of an expression that is unknown, or of a kind not in `scope`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipelink_rules.contract.block_parser import Block
 from pipelink_rules.contract.derive import complete
-from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.header import cap_words
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.parse_operations import OperationScope
@@ -42,7 +42,7 @@ from pipelink_rules.contract.yaml_tree import (
     read_text,
 )
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract, Param, Port, Role
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
@@ -86,15 +86,15 @@ def load_contract(path: str | Path) -> Contract:
 
 def parse_contract(text: str, file: str) -> Contract:
     """The contract of a text; `file` is the name that spans carry."""
-    findings = Findings()
+    findings = ContractFindings()
     nodes = read_nodes(text, file)
     _check_version(nodes, file)
     top = Block(findings, complete(nodes, file), "the contract", Span(file, 1, 1), KEYS)
     if not top.readable:
-        raise PipelinkError(findings.found)
+        raise PipelinkError(findings.items)
     contract = _contract(top, findings, file)
-    if findings.found:
-        ordered = sorted(findings.found, key=lambda item: item.labels[0].span)
+    if findings.items:
+        ordered = sorted(findings.items, key=lambda item: item.labels[0].span)
         raise PipelinkError(ordered[:MOST_FINDINGS])
     return contract
 
@@ -121,7 +121,7 @@ def _check_version(nodes: Node, file: str) -> None:
     )
 
 
-def _contract(top: Block, findings: Findings, file: str) -> Contract:
+def _contract(top: Block, findings: ContractFindings, file: str) -> Contract:
     top.scalar("contract", "the version of the contract language")
     _declare(top)
     params = tuple(read_param(*item) for item in top.blocks("params", PARAM_KEYS, "parameter"))
@@ -230,7 +230,10 @@ def _archs(top: Block) -> tuple[str, ...]:
 
 
 def _check_types(
-    findings: Findings, params: Sequence[Param], roles: Sequence[Role], ports: Mapping[str, Port]
+    findings: ContractFindings,
+    params: Sequence[Param],
+    roles: Sequence[Role],
+    ports: Mapping[str, Port],
 ) -> None:
     """The types of the generated header have different names (see `contract.header`)."""
     types: dict[str, tuple[str, Span | None]] = {

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.yaml_tree import ScalarNode
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.expression import expression
@@ -60,7 +60,7 @@ def _at_top(text: str) -> list[str]:
 
 
 def read_index(
-    findings: Findings,
+    findings: ContractFindings,
     node: ScalarNode,
     op: Operation,
     indexed: Indexed,
@@ -110,7 +110,7 @@ def read_index(
     return replace(op, index=tuple(part for part in parts if part is not None))
 
 
-def _expression(findings: Findings, node: ScalarNode, text: str, what: str) -> Expr | None:
+def _expression(findings: ContractFindings, node: ScalarNode, text: str, what: str) -> Expr | None:
     expr = Expr(text, _inside(node, text))
     try:
         expression.check_syntax(expr)

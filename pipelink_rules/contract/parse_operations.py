@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from pipelink_rules.contract.block_parser import Block
-from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.operation_index import read_index, split_index
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode
 from pipelink_rules.diagnostics.diagnostic import Label
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Operation, Port, Repeat
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Expr, Span
@@ -130,7 +130,7 @@ def _repeat(
 
 
 def _operation(
-    findings: Findings, node: ScalarNode, reach: OperationScope, key: str
+    findings: ContractFindings, node: ScalarNode, reach: OperationScope, key: str
 ) -> Operation | None:
     text = " ".join(node.text.split())
     verb = text.split(" ")[0] if text else ""
@@ -195,7 +195,7 @@ def _parse(verb: str, text: str) -> Operation | None:
 
 
 def _check_target(
-    findings: Findings, node: ScalarNode, reach: OperationScope, op: Operation
+    findings: ContractFindings, node: ScalarNode, reach: OperationScope, op: Operation
 ) -> None:
     wanted = VERBS[op.verb][1]
     if op.verb == "commit" and op.source:
@@ -219,7 +219,7 @@ def _check_target(
 
 
 def _check_name(
-    findings: Findings,
+    findings: ContractFindings,
     node: ScalarNode,
     reach: OperationScope,
     verb: str,
@@ -257,7 +257,7 @@ def _check_name(
     if reach.role not in reach.owners(name):
         if not set(reach.owners(name)) <= set(reach.roles):
             return False  # the declaration names an unknown role, and is a finding itself
-        owners = " and ".join(f"`{role}`" for role in reach.owners(name))
+        owners = list_of(reach.owners(name), "and")
         findings.add(
             "PL0015",
             f"role `{reach.role}` uses `{name}`, which belongs to role {owners}",

@@ -6,7 +6,7 @@ from pipelink_rules.contract.block_parser import LARGEST, Block
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.parse_ports import COMPILE_TIME, DIRECTIONS, LAUNCH_TIME
 from pipelink_rules.contract.yaml_tree import ScalarNode
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import DTYPES, Numeric, Param, Symbol, Work, WorkField
 from pipelink_rules.model.source_span import Expr
 

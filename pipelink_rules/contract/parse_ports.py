@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pipelink_rules.contract.block_parser import Block
-from pipelink_rules.contract.findings import Findings
+from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.yaml_tree import Node, ScalarNode, SequenceNode
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import (
     Buffer,
     Layout,
@@ -159,7 +159,7 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
     )
 
 
-def check_in_place(findings: Findings, ports: dict[str, Port]) -> None:
+def check_in_place(findings: ContractFindings, ports: dict[str, Port]) -> None:
     """`in_place` names a register in port of the same role with the same fragment."""
     for port in ports.values():
         if not port.in_place:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.diagnostics.suggest import nearest
+from pipelink_rules.diagnostics.wording import nearest
 
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {

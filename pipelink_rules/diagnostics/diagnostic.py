@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
-from pipelink_rules.diagnostics.clean import lines, one_line
 from pipelink_rules.model.source_span import Span
+
+LONGEST_LINE = 600  # characters of a message
+LONGEST_TEXT = 8000  # of a clause, which may have several lines
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,10 @@ class Label:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", one_line(self.text))
+
+
+# Where a diagnostic points: a span, a span with its text, or nothing where it is not known.
+Location = Span | Label | tuple[Span | None, str] | None
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class Diagnostic:
     helps: tuple[str, ...] = ()  # how to fix it, the smallest change first
     subject: str = ""  # the connection, role or resource: one finding per code and subject
     severity: str = "error"  # or "warning"
+    forced: str = ""  # why it is a warning here: the reason a declaration gives in allow=
 
     def __post_init__(self) -> None:
         """Texts quote what users wrote: nothing of it may steer a terminal or break a line."""
@@ -45,7 +53,25 @@ class Diagnostic:
         for name in ("notes", "trace", "schedule", "helps"):
             object.__setattr__(self, name, tuple(map(lines, getattr(self, name))))
 
-    forced: str = ""  # why it is a warning here: the reason a declaration gives in allow=
+
+class Details(TypedDict, total=False):
+    """The optional fields of a Diagnostic without its subject, for functions that set that."""
+
+    expected: str
+    found: str
+    at_run_time: str
+    notes: tuple[str, ...]
+    trace: tuple[str, ...]
+    schedule: tuple[str, ...]
+    helps: tuple[str, ...]
+    severity: str
+    forced: str
+
+
+class Clauses(Details, total=False):
+    """The same with the subject."""
+
+    subject: str
 
 
 class PipelinkError(Exception):
@@ -57,9 +83,54 @@ class PipelinkError(Exception):
         super().__init__("; ".join(f"{item.code}: {item.message}" for item in found))
 
 
-def error(code: str, message: str, *spans: Span | Label | None, **clauses: object) -> PipelinkError:
+def error(
+    code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]
+) -> PipelinkError:
     """The exception for a single finding: `raise error("PL0001", "...", span, helps=("...",))`."""
-    labels = tuple(
-        place if isinstance(place, Label) else Label(place) for place in spans if place is not None
-    )
-    return PipelinkError(Diagnostic(code, message, labels, **clauses))  # type: ignore[arg-type]
+    return PipelinkError(Diagnostic(code, message, tuple(known_labels(locations)), **clauses))
+
+
+def known_labels(locations: Iterable[Location]) -> Iterator[Label]:
+    """A label for each location that is known."""
+    for location in locations:
+        if isinstance(location, Label):
+            yield location
+        else:
+            span, text = location if isinstance(location, tuple) else (location, "")
+            if span is not None:
+                yield Label(span, text)
+
+
+def labels(*locations: Location) -> tuple[Label, ...]:
+    """Labels of the locations that are known; one that is given twice keeps its first text."""
+    found: dict[Span, Label] = {}
+    for label in known_labels(locations):
+        found.setdefault(label.span, label)
+    return tuple(found.values())
+
+
+def one_line(text: str) -> str:
+    """The text in one line: what is not printable is written as an escape."""
+    text = _shortened(text)
+    return text if text.isprintable() else _shortened("".join(map(_escaped, text)))
+
+
+def lines(text: str) -> str:
+    """The text with its line breaks and tabs, and every other character printable."""
+    if len(text) > LONGEST_TEXT:
+        text = f"{text[:LONGEST_TEXT]} ..."
+    if text.isprintable():
+        return text
+    return "".join(char if char in "\n\t" else _escaped(char) for char in text)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_LINE:
+        return text
+    return f"{text[: LONGEST_LINE // 2]} ... {text[-LONGEST_LINE // 4 :]}"
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    return char.encode("unicode_escape").decode("ascii")

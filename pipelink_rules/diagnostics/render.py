@@ -18,6 +18,7 @@ from typing import Any
 from pipelink_rules.diagnostics.catalogue import code_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.source_snippet import Lines, printable, quote, source_lines
+from pipelink_rules.diagnostics.wording import plural
 
 JSON_SCHEMA = "pipelink/diagnostics/1"
 
@@ -110,11 +111,11 @@ def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = Fa
     """`error: 2 errors, 1 warning; nothing was compiled`, and how to learn more."""
     paint = _Paint(colour)
     errors = sum(item.severity == "error" for item in found)
-    counts = [_count(errors, "error")] if errors else []
+    counts = [plural(errors, "error")] if errors else []
     if len(found) > errors:
         forced = sum(bool(item.forced) for item in found)
         counts.append(
-            _count(len(found) - errors, "warning") + (f" ({forced} forced)" if forced else "")
+            plural(len(found) - errors, "warning") + (f" ({forced} forced)" if forced else "")
         )
     severity = "error" if errors else "warning"
     tail = f"; {outcome}" if outcome and errors else ""
@@ -199,10 +200,6 @@ def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
         *(("help", text) for text in item.helps),
     ]
     return [(name, value) for name, value in clauses if value]
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" + ("" if number == 1 else "s")
 
 
 class _Paint:

@@ -9,9 +9,9 @@ import difflib
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic
 from pipelink_rules.expression.evaluate import names_in, solve_for, value_of
 from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.launch.arrays import NotAnArray, View, view_of
@@ -113,8 +113,8 @@ def described(tensor: TensorArgument) -> str:
 def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
     name, found = tensor.name, []
 
-    def add(code: str, message: str, **clauses: Any) -> None:
-        found.append(finding(code, name, message, **clauses))
+    def add(code: str, message: str, **details: Unpack[Details]) -> None:
+        found.append(finding(code, name, message, **details))
 
     if view.dtype != tensor.dtype:
         add(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.expression.evaluate import names_in, value_of
 from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp, Site
@@ -168,7 +169,7 @@ def compare(recording: Recording) -> tuple[RoleResult, ...]:
         result = RoleResult(role.name, len(rows), sum(row.operations for row in rows), {})
         found.append(result)
         if role.raw:
-            ports = " and ".join(f"`{port}`" for port in role.raw)
+            ports = list_of(role.raw, "and")
             result.skipped = f"{ports} served by instructions of its own (raw)"
             continue
         wanted: dict[int, list[Expected]] = {}

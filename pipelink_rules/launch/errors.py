@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Unpack
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label, PipelinkError
 from pipelink_rules.model.linked_kernel import Site
 from pipelink_rules.model.source_span import Span
 
@@ -26,15 +27,18 @@ class WatchdogError(LaunchError):
         self.phase = phase
 
 
-def finding(code: str, subject: str, message: str, *places: Span, **clauses: object) -> Diagnostic:
+def finding(
+    code: str, subject: str, message: str, *places: Span, **details: Unpack[Details]
+) -> Diagnostic:
     """One finding of the launcher; `subject` is the argument, symbol or device it is about."""
-    labels = tuple(map(Label, places))
-    return Diagnostic(code, message, labels, subject=subject, **clauses)  # type: ignore[arg-type]
+    return Diagnostic(code, message, tuple(map(Label, places)), subject=subject, **details)
 
 
-def refuse(code: str, subject: str, message: str, *places: Span, **clauses: object) -> LaunchError:
+def refuse(
+    code: str, subject: str, message: str, *places: Span, **details: Unpack[Details]
+) -> LaunchError:
     """The exception for a single finding; `places` are files, where it is about some."""
-    return LaunchError(finding(code, subject, message, *places, **clauses))
+    return LaunchError(finding(code, subject, message, *places, **details))
 
 
 def raise_if_any(findings: Iterable[Diagnostic]) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pipelink_rules.diagnostics.allow import apply_allowances
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.linker_log import LinkLog
@@ -250,7 +251,7 @@ def _calls(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterato
     if left:
         bare = {name: name.removeprefix(f"{found.entry}$") for name in left}
         spelled = demangle(list(bare.values()))
-        names = ", ".join(f"`{spelled[bare[name]]}`" for name in left)
+        names = list_of(spelled[bare[name]] for name in left)
         yield Diagnostic(
             "PL0922",
             f"`{found.entry}` still calls {names}",

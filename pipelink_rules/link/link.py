@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.link.backends import nvjitlink, nvlink
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link_inputs import check_objects, read_objects

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
@@ -33,7 +34,7 @@ from pipelink_rules.place.relaxations import (
     tensor_changes,
 )
 from pipelink_rules.place.solve import solve
-from pipelink_rules.place.wording import SHOWN, labels, per_sm, phase_name
+from pipelink_rules.place.wording import SHOWN, per_sm, phase_name
 from pipelink_rules.solver.session import UNKNOWN, UNSAT, Session
 from pipelink_rules.solver.text import Text
 
@@ -141,7 +142,7 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     odd = [item for item in items if item.bytes % item.align]
     helps = list(shared_relaxations(problem, rlimit))
     if odd:
-        listed = ", ".join(f"`{item.name}`" for item in odd[:SHOWN])
+        listed = list_of(item.name for item in odd[:SHOWN])
         helps.append(f"round sizes up to their alignment, so that no gaps arise: {listed}")
     return Diagnostic(
         "PL0102",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import PlacementProblem, entry_registers
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.relaxations import launch_changes
 from pipelink_rules.place.warps import GROUP
-from pipelink_rules.place.wording import count, labels, per_sm
+from pipelink_rules.place.wording import per_sm
 
 
 def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
@@ -65,7 +66,7 @@ def _warps_short(problem: PlacementProblem, need: int, most: int, rlimit: int) -
         f"({per_sm(problem)})",
         found=f"{need} warps, warpgroups counted whole",
         notes=tuple(
-            f"{role.name}: {count(role.warps, 'warp')}{' in warpgroups' if role.warpgroup else ''}"
+            f"{role.name}: {plural(role.warps, 'warp')}{' in warpgroups' if role.warpgroup else ''}"
             for role in warps.placement_order(problem)
         ),
         helps=helps,
@@ -132,9 +133,9 @@ def _pool_short(
     for role in warps.placement_order(problem):
         groups = -(-role.warps // GROUP)
         where = (
-            count(groups, "warpgroup")
+            plural(groups, "warpgroup")
             if role.warpgroup
-            else f"{count(role.warps, 'warp')}, shares a warpgroup"
+            else f"{plural(role.warps, 'warp')}, shares a warpgroup"
         )
         notes.append(f"{role.name}: {warps.min_registers(role, target)} registers, {where}")
     return Diagnostic(

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import Placement, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.rectangles import admits, columns_admit, rows
 from pipelink_rules.place.solve import solve
 from pipelink_rules.place.warps import UNIT
-from pipelink_rules.place.wording import count
 
 OCCUPANCY_COST = 2
 TRIES = 20_000  # proposals looked at
@@ -129,13 +129,13 @@ def _words(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int])
         if counts[stage.name] != stage.minimum:
             parts.append(
                 f"lower the minimum of `{stage.name}` from {stage.minimum} "
-                f"to {count(counts[stage.name], 'stage')}"
+                f"to {plural(counts[stage.name], 'stage')}"
             )
     return " and ".join(parts) + ": then it fits"
 
 
 def _fewer(problem: PlacementProblem, occupancy: int) -> str:
-    return f"place {count(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
+    return f"place {plural(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
 
 
 def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pipelink_rules.contract.item_layout import ItemLayout, item_layout, tensor_columns
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import DTYPES, Contract, Port
 from pipelink_rules.model.program import (
     COUNTER,
@@ -27,7 +28,6 @@ from pipelink_rules.model.program import (
 )
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.program.connections import Link, space_of
-from pipelink_rules.program.findings import Findings
 from pipelink_rules.program.link_constants import constant_value
 from pipelink_rules.program.multicast import MulticastAnalysis
 
@@ -59,7 +59,7 @@ def choose_transfers(
     contracts: Mapping[str, Contract],
     links: list[Link],
     analysis: MulticastAnalysis,
-    findings: Findings,
+    findings: DiagnosticSink,
 ) -> list[Connection]:
     """The connections of the program, sorted; requests that cannot be met are PL0071."""
     requests = dict(spec.transfers)
@@ -88,7 +88,7 @@ def _multicasts(
     spec: MegakernelSpec,
     connections: list[Connection],
     analysis: MulticastAnalysis,
-    findings: Findings,
+    findings: DiagnosticSink,
 ) -> list[Connection]:
     """The connections, with the rings whose members CTAs of the cluster share as multicasts."""
     requests = dict(spec.transfers)
@@ -121,7 +121,7 @@ def _multicasts(
     return [replace(item, transfer=kinds.get(item.producer, item.transfer)) for item in connections]
 
 
-def _kind(link: Link, request: str, place: Span | None, findings: Findings) -> str:
+def _kind(link: Link, request: str, place: Span | None, findings: DiagnosticSink) -> str:
     possible = KINDS[space_of(link.source)]
     if not request or request in possible:
         return request or possible[0]
@@ -143,7 +143,7 @@ def _kind(link: Link, request: str, place: Span | None, findings: Findings) -> s
 
 
 def _handover(
-    contracts: Mapping[str, Contract], link: Link, place: Span | None, findings: Findings
+    contracts: Mapping[str, Contract], link: Link, place: Span | None, findings: DiagnosticSink
 ) -> str:
     """HANDOVER where both ends are warpgroup fragments, else FUSED after a finding."""
     for (instance, name), port in ((link.producer, link.source), (link.consumer, link.sink)):
@@ -173,7 +173,7 @@ def channels_of(
     contracts: Mapping[str, Contract],
     connections: list[Connection],
     analysis: MulticastAnalysis,
-    findings: Findings,
+    findings: DiagnosticSink,
 ) -> list[Channel]:
     """The channels, sorted by name (PL0073)."""
     builder = _Channels(spec, contracts, analysis, findings)
@@ -197,7 +197,7 @@ class _Channels:
         spec: MegakernelSpec,
         contracts: Mapping[str, Contract],
         analysis: MulticastAnalysis,
-        findings: Findings,
+        findings: DiagnosticSink,
     ):
         self.spec, self.contracts, self.analysis = spec, contracts, analysis
         self.findings = findings

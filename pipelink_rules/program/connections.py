@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.model.contract import Contract, Port
 from pipelink_rules.model.program import ConnectionSpec, MegakernelSpec
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.program.findings import Findings
 
 JOINED = ("ring", "tensor_memory", "registers", "counter", "scratch")  # what `connect` joins
 SPACES = {
@@ -60,7 +60,7 @@ def parse_endpoint(text: str) -> End:
 
 
 def check_connections(
-    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
 ) -> list[Link]:
     """The sound connections, sorted; everything else becomes findings (PL0051..PL0060).
 
@@ -78,7 +78,9 @@ def check_connections(
 class _Ports:
     """The ports of all instances, and which of them an entry mentions."""
 
-    def __init__(self, spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings):
+    def __init__(
+        self, spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
+    ):
         self.spec, self.contracts, self.findings = spec, contracts, findings
         self.mentioned: set[End] = set()
         self.suspects: set[str] = set()  # instances with a misspelt port: say nothing of the rest
@@ -231,7 +233,7 @@ class _Ports:
                     self._unbound(instance, port)
 
     def _lonely(self, instance: str, ports: list[Port]) -> None:
-        names = " and ".join(f"`{instance}.{port.name}`" for port in ports)
+        names = list_of((f"{instance}.{port.name}" for port in ports), "and")
         self.findings.add(
             "PL0057",
             f"`{instance}` is not connected to anything",
@@ -278,7 +280,7 @@ class _Ports:
         )
 
 
-def _connected_once(links: list[Link], findings: Findings) -> None:
+def _connected_once(links: list[Link], findings: DiagnosticSink) -> None:
     """An in port has one producer; a register port also has one consumer (PL0054)."""
     seen: dict[End, Link] = {}
     for link in sorted(links, key=lambda item: (item.consumer, item.producer)):

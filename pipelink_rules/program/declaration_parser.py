@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.program import RUNTIMES, ConnectionSpec, InstanceSpec, MegakernelSpec
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.program.declaration_locations import duplicates, locate
-from pipelink_rules.program.findings import Findings
 
 CLUSTER_LARGEST = 8  # CTAs of a portable cluster
 
@@ -26,7 +26,7 @@ class DeclarationParser:
     """Reads one declaration; keeps its findings and the places of its entries."""
 
     def __init__(self, span: Span | None, text: str):
-        self.findings = Findings()
+        self.findings = DiagnosticSink()
         self.spans: dict[str, Span] = {}
         self._text = text
         found = locate(text, span.line) if span is not None else None

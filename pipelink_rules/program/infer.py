@@ -12,13 +12,13 @@ from dataclasses import replace
 
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.program.connections import check_connections, parse_endpoint
-from pipelink_rules.program.findings import Findings
 from pipelink_rules.program.spec import check_instances
 from pipelink_rules.program.unify import Conflict, Key, ParameterSolver, equalities
 from pipelink_rules.program.work_tiles import check_work, find_scheduler
@@ -36,13 +36,13 @@ def bind_instances(
     say to the values.
     """
     findings = check_instances(spec)
-    findings.stop()
+    findings.raise_if_any()
     by_instance = _contracts_of(spec, contracts, findings)
     links = check_connections(spec, by_instance, findings)
     schedule = find_scheduler(spec, by_instance, findings)
     check_work(spec, by_instance, schedule, findings)
     _check_parameters(spec, by_instance, findings)
-    findings.stop()
+    findings.raise_if_any()
 
     solver = ParameterSolver(by_instance, equalities(spec, by_instance, links))
     for item in spec.instances:
@@ -52,7 +52,7 @@ def bind_instances(
     _follow_cluster(spec, by_instance, schedule, solver)
     solver.solve()
     _report(spec, solver, findings)
-    findings.stop()
+    findings.raise_if_any()
 
     bound: dict[str, Variant] = {}
     refused: dict[Key, Diagnostic] = {}
@@ -71,7 +71,7 @@ def bind_instances(
         for key, found in refused.items()
         if not _follows_from_another(solver, key, refused)
     )
-    findings.stop()
+    findings.raise_if_any()
     return bound
 
 
@@ -93,7 +93,7 @@ def _follow_cluster(
 
 
 def _contracts_of(
-    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
 ) -> dict[str, Contract]:
     found = {}
     for item in spec.instances:
@@ -114,7 +114,7 @@ def _contracts_of(
 
 
 def _check_parameters(
-    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
 ) -> None:
     for item in spec.instances:
         contract = contracts.get(item.name)
@@ -131,7 +131,7 @@ def _check_parameters(
                 )
 
 
-def _report(spec: MegakernelSpec, solver: ParameterSolver, findings: Findings) -> None:
+def _report(spec: MegakernelSpec, solver: ParameterSolver, findings: DiagnosticSink) -> None:
     for conflict in solver.conflicts:
         _report_conflict(spec, conflict, findings)
     order = {item.name: position for position, item in enumerate(spec.instances)}
@@ -157,7 +157,7 @@ def _independent(solver: ParameterSolver) -> list[list[Key]]:
     return found
 
 
-def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Findings) -> None:
+def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: DiagnosticSink) -> None:
     instance, name = conflict.key
     first, second = conflict.first, conflict.second
     said = dict.fromkeys((*first.places, *second.places))
@@ -174,7 +174,7 @@ def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Finding
 
 
 def _report_unknown(
-    spec: MegakernelSpec, solver: ParameterSolver, members: list[Key], findings: Findings
+    spec: MegakernelSpec, solver: ParameterSolver, members: list[Key], findings: DiagnosticSink
 ) -> None:
     instance, name = members[0]
     others = [f"`{other}`" for other, _ in members[1:]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.program import Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.program.channels import channels_of, choose_transfers
 from pipelink_rules.program.connections import check_connections, parse_endpoint
-from pipelink_rules.program.findings import Findings
 from pipelink_rules.program.multicast import MulticastAnalysis
 from pipelink_rules.program.roles import program_roles
 from pipelink_rules.program.spec import check_instances
@@ -29,20 +29,20 @@ def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
     """
     findings = check_instances(spec)
     _check_target(target_name, spec, findings)
-    findings.stop()
+    findings.raise_if_any()
     instances = _instances(spec, variants, target_name, findings)
     contracts = {instance.name: instance.variant.contract for instance in instances}
     links = check_connections(spec, contracts, findings)
     schedule = find_scheduler(spec, contracts, findings)
     check_work(spec, contracts, schedule, findings)
-    findings.stop()
+    findings.raise_if_any()
 
     assert schedule is not None  # reported above otherwise
     analysis = MulticastAnalysis(spec.cluster, contracts, schedule[0])
     connections = choose_transfers(spec, contracts, links, analysis, findings)
     channels = channels_of(spec, contracts, connections, analysis, findings)
     roles = program_roles(spec, variants, connections, findings)
-    findings.stop()
+    findings.raise_if_any()
     return Program(
         name=spec.name,
         target=target_name,
@@ -63,7 +63,7 @@ def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
     )
 
 
-def _check_target(target_name: str, spec: MegakernelSpec, findings: Findings) -> None:
+def _check_target(target_name: str, spec: MegakernelSpec, findings: DiagnosticSink) -> None:
     if target_name not in TARGETS:
         findings.add(
             "PL0046",
@@ -75,7 +75,10 @@ def _check_target(target_name: str, spec: MegakernelSpec, findings: Findings) ->
 
 
 def _instances(
-    spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str, findings: Findings
+    spec: MegakernelSpec,
+    variants: Mapping[str, Variant],
+    target_name: str,
+    findings: DiagnosticSink,
 ) -> list[Instance]:
     """The instances, sorted by name; PL0069 and PL0076."""
     found = []

@@ -12,7 +12,8 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.model.contract import Contract, Operation, Port, Repeat, Role, round_registers
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import (
@@ -24,7 +25,6 @@ from pipelink_rules.model.program import (
     ProgramRole,
 )
 from pipelink_rules.model.variant import Variant
-from pipelink_rules.program.findings import Findings
 from pipelink_rules.program.link_constants import constant_value
 
 Node = tuple[str, str]
@@ -77,7 +77,7 @@ class RoleGraph:
         self,
         contracts: Mapping[str, Contract],
         connections: list[Connection],
-        findings: Findings,
+        findings: DiagnosticSink,
     ):
         self.contracts, self.connections, self.findings = contracts, connections, findings
         self.of: dict[Member, Role] = {
@@ -155,7 +155,7 @@ class RoleGraph:
 
     def _cycle(self, stuck: list[Member]) -> None:
         inside = [item for item in self.connections if set(self.ends(item)) <= set(stuck)]
-        names = ", ".join(f"`{self.label(member)}`" for member in stuck)
+        names = list_of(self.label(member) for member in stuck)
         self.findings.add(
             "PL0070",
             f"no order of {names} has every value before its use",
@@ -288,7 +288,7 @@ def program_roles(
     spec: MegakernelSpec,
     variants: Mapping[str, Variant],
     connections: list[Connection],
-    findings: Findings,
+    findings: DiagnosticSink,
 ) -> list[ProgramRole]:
     """The program roles, producers first (PL0070, PL0071, PL0072, PL0074)."""
     contracts = {name: variant.contract for name, variant in variants.items()}

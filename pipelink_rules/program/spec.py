@@ -11,11 +11,11 @@ from typing import Any
 
 from pipelink_rules.diagnostics.allow import is_allowable
 from pipelink_rules.diagnostics.catalogue import code_of, similar
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.program.declaration_parser import DeclarationParser
-from pipelink_rules.program.findings import Findings
 
 SHORTEST = 3  # words of a reason: one that can be read in a year
 
@@ -67,14 +67,14 @@ def parse_declaration(
         spans=tuple(sorted(parser.spans.items())),
     )
     parser.keywords(spec)
-    parser.findings.stop()
-    check_instances(spec).stop()
+    parser.findings.raise_if_any()
+    check_instances(spec).raise_if_any()
     return spec
 
 
-def check_instances(spec: MegakernelSpec) -> Findings:
+def check_instances(spec: MegakernelSpec) -> DiagnosticSink:
     """Whether every entry names a declared instance (PL0044)."""
-    findings = Findings()
+    findings = DiagnosticSink()
     known = [item.name for item in spec.instances]
     used: list[tuple[str, tuple[str, ...]]] = []
     for connection in spec.connect:

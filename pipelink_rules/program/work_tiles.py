@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract, Work
 from pipelink_rules.model.program import MegakernelSpec
-from pipelink_rules.program.findings import Findings
 
 
 def find_scheduler(
-    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: Findings
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
 ) -> tuple[str, str] | None:
     """(instance, role) that computes the work item; PL0065 unless there is exactly one."""
     found = [
@@ -52,7 +52,7 @@ def check_work(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
     schedule: tuple[str, str] | None,
-    findings: Findings,
+    findings: DiagnosticSink,
 ) -> None:
     """Every work item that is taken is of the kind and has the fields that the schedule gives."""
     if schedule is None:
@@ -81,7 +81,7 @@ def check_work(
 
 
 def _check_fields(
-    spec: MegakernelSpec, taken: tuple[str, Work], given: tuple[str, Work], findings: Findings
+    spec: MegakernelSpec, taken: tuple[str, Work], given: tuple[str, Work], findings: DiagnosticSink
 ) -> None:
     offered = [field.name for field in given[1].fields]
     for field in taken[1].fields:

@@ -15,7 +15,7 @@ from pipelink_rules.actions import labels, paths
 from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.actions.requests import RequestedInstance
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.model.program import runtime_build
 from pipelink_rules.model.variant import Variant

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
-from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
+from pipelink_rules.diagnostics.wording import nearest, similar_name_help
 from pipelink_rules.model.program import RUNTIMES
 from pipelink_rules.model.target import TARGETS
 

@@ -14,7 +14,7 @@ from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.actions.prebuilt import Prebuilt, choose, load_prebuilt, with_prebuilt_contracts
 from pipelink_rules.actions.requests import Nouns, RequestedMegakernel, requests_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source_span import Span

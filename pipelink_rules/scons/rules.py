@@ -20,7 +20,7 @@ import SCons.Util
 from pipelink_rules.actions import labels
 from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.suggest import similar_name_help
+from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS

@@ -16,8 +16,7 @@ from pipelink_rules.check.counters.counter_groups import (
 )
 from pipelink_rules.check.counters.messages import to_diagnostic, undecidable
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.check.wording import labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, Operation, Port, Role, WorkField
 from pipelink_rules.model.source_span import Expr

@@ -18,8 +18,8 @@ from pipelink_rules.check.counters.analyze import (
 )
 from pipelink_rules.check.counters.counter_groups import TileNumbering, Undecidable
 from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.check.wording import count, labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 
 
 def to_diagnostic(
@@ -46,12 +46,12 @@ def _never(index: ProgramIndex, numbered: TileNumbering, problem: EndlessWait) -
     origin = problem.first.origin
     return _finding(
         "PL0403",
-        f"`{origin.owner}` waits for {count(wanted, 'signal')} at `{target}`, "
+        f"`{origin.owner}` waits for {plural(wanted, 'signal')} at `{target}`, "
         f"where all items of a {numbered.group} make {made}",
         numbered,
         problem,
         says=(f"with {_place(numbered, problem.item)}: {wanted}", ""),
-        expected=f"at most {count(made, 'signal')} to wait for",
+        expected=f"at most {plural(made, 'signal')} to wait for",
         found=str(wanted),
         run="the wait never ends: the kernel hangs",
         helps=(f"wait for {made}, or let more items signal",),
@@ -68,7 +68,7 @@ def _later(index: ProgramIndex, numbered: TileNumbering, problem: WaitForLaterIt
         numbered,
         problem,
         says=(f"with {_place(numbered, item)}: {wanted}, of which {made} come before", ""),
-        expected=f"at most {count(made, 'signal')}: those of items with a lower {_name(numbered)}",
+        expected=f"at most {plural(made, 'signal')}: those of items with a lower {_name(numbered)}",
         found=str(wanted),
         run="a CTA takes its items in order: it waits for what it would do itself later",
         helps=("wait for items of lower numbers only", "or let the schedule deal this item later"),
@@ -152,7 +152,7 @@ def _unwritten(
         labels(
             (origin.span, f"with {_place(numbered, problem.item)}"),
             (port.where("init"), "nobody clears it"),
-            (numbered.field.span, f"{count(numbered.times, 'item')} of each {numbered.group}"),
+            (numbered.field.span, f"{plural(numbered.times, 'item')} of each {numbered.group}"),
         ),
         expected="a write of every piece before it, or `init: zero`",
         found=f"init: {port.init}",
@@ -185,7 +185,7 @@ def _finding(
         labels(
             (problem.first.origin.span, says[0]),
             (second, says[1]),
-            (numbered.field.span, f"{count(numbered.times, 'item')} of each {numbered.group}"),
+            (numbered.field.span, f"{plural(numbered.times, 'item')} of each {numbered.group}"),
         ),
         expected=expected,
         found=found,

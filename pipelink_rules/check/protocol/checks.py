@@ -19,8 +19,7 @@ from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counte
 from pipelink_rules.check.protocol.process_builder import MOST_ACTIONS
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.protocol.render_counterexample import lines
-from pipelink_rules.check.wording import labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 
 # Every class of problem has a function of its own, which takes a Found of this class.
 MESSAGES: dict[type[problem.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {

@@ -27,8 +27,8 @@ from pipelink_rules.check.protocol.problem import (
     TensorMemoryOverlap,
 )
 from pipelink_rules.check.protocol.wording import file_of, memory_of, notes_of
-from pipelink_rules.check.wording import count, labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 
 _AWAIT = {TENSOR_LOAD: "await tensor load", TENSOR_STORE: "await tensor store"}
 _NAMES = {ACCUMULATE: "tcgen05.mma", TENSOR_LOAD: "tcgen05.ld", TENSOR_STORE: "tcgen05.st"}
@@ -49,10 +49,10 @@ def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnost
         depth, lag = _depth(case), _lag(case)
         helps = [f"`await mma 0` before `{port}` is released"]
         if depth is not None:
-            helps.insert(0, f"release {count(depth, 'item')} late: `release {port} lag {depth}`")
+            helps.insert(0, f"release {plural(depth, 'item')} late: `release {port} lag {depth}`")
             if lag is not None:
                 found = (
-                    f"up to {count(depth, 'group')} in flight, released {count(lag, 'item')} late"
+                    f"up to {plural(depth, 'group')} in flight, released {plural(lag, 'item')} late"
                 )
     return pair(
         "PL0504",
@@ -98,11 +98,11 @@ def accumulators_in_flight(index: ProgramIndex, case: Found[AccumulatorsInFlight
         "PL0504",
         f"{action.origin.clause} uses accumulators that wgmma may write",
         labels(
-            (action.origin.span, f"up to {count(pending, 'wgmma group')} in flight here"),
+            (action.origin.span, f"up to {plural(pending, 'wgmma group')} in flight here"),
             (port.where("pending"), f"allows {port.pending}"),
         ),
-        expected=f"at most {count(action.amount, 'group')} in flight",
-        found=count(pending, "group"),
+        expected=f"at most {plural(action.amount, 'group')} in flight",
+        found=plural(pending, "group"),
         at_run_time="registers are read before the result is in them: wrong results",
         notes=notes_of(index, case),
         helps=(f"add `await mma {action.amount}` before it",),
@@ -121,7 +121,7 @@ def store_still_reads(index: ProgramIndex, case: Found[StoreStillReads]) -> Diag
         index,
         case,
         f"{second.origin.clause} overwrites {what} while `{first.origin.text}` may still read it",
-        f"`await store {depth}` leaves {count(depth, 'store')} in flight"
+        f"`await store {depth}` leaves {plural(depth, 'store')} in flight"
         if depth is not None
         else "no `await store` covers it",
         "parts of the next tile are stored in place of this one: wrong results, now and then",
@@ -150,7 +150,7 @@ def mma_not_awaited(index: ProgramIndex, case: Found[MmaNotAwaited]) -> Diagnost
         index,
         "PL0504",
         case.problem.action,
-        count(case.problem.pending, "wgmma group"),
+        plural(case.problem.pending, "wgmma group"),
         "the warps may end before their results are complete",
         "add `await mma 0` at the end of the body",
     )
@@ -163,7 +163,7 @@ def store_not_awaited(index: ProgramIndex, case: Found[StoreNotAwaited]) -> Diag
         index,
         "PL0505",
         action,
-        count(case.problem.pending, "bulk store"),
+        plural(case.problem.pending, "bulk store"),
         "the CTA may end and its shared memory go to another one while it is still read",
         f"add `epilogue: [await store 0]` to role `{action.origin.role}`",
     )
@@ -284,7 +284,7 @@ def tensor_access_not_awaited(
         index,
         case,
         what,
-        f"role `{action.origin.owner}` ends with {count(case.problem.pending, what)} not awaited",
+        f"role `{action.origin.owner}` ends with {plural(case.problem.pending, what)} not awaited",
         "the warps may end before it is over",
         "after",
     )
@@ -302,7 +302,7 @@ def _tensor_access(
     return Diagnostic(
         "PL0509",
         message,
-        labels((origin.span, f"{count(case.problem.pending, what)} not awaited here")),
+        labels((origin.span, f"{plural(case.problem.pending, what)} not awaited here")),
         expected=f"`await {what}` {where} it",
         found="none",
         at_run_time=run,

@@ -20,9 +20,9 @@ from pipelink_rules.check.protocol.wording import (
     notes_of,
     subject_of,
 )
-from pipelink_rules.check.wording import count, labels
 from pipelink_rules.contract.item_layout import member_bytes
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.operation import operations
@@ -68,26 +68,26 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
         )
     else:
         helps.append(
-            f"set `arrivals` of port `{guilty[1]}` to the {count(found, 'arrival')} its role makes"
+            f"set `arrivals` of port `{guilty[1]}` to the {plural(found, 'arrival')} its role makes"
         )
         helps.append(f"or run role `{port.role}` on {promised} warps")
     return Diagnostic(
         "PL0201",
-        f"`{qualified_name(guilty)}` promises {count(promised, 'arrival')} on {side} per item, "
+        f"`{qualified_name(guilty)}` promises {plural(promised, 'arrival')} on {side} per item, "
         f"its role makes {found}",
         labels(
-            (port.where("arrivals"), f"promises {count(promised, 'arrival')} per item"),
+            (port.where("arrivals"), f"promises {plural(promised, 'arrival')} per item"),
             (
                 origin.span if origin else role.where("body"),
-                f"{count(found, 'arrival')} on {side} for {which}"
-                + (f": one per warp, {count(warps, 'warp')}" if origin and not port.raw else ""),
+                f"{plural(found, 'arrival')} on {side} for {which}"
+                + (f": one per warp, {plural(warps, 'warp')}" if origin and not port.raw else ""),
             ),
             (connection.span, ""),
         ),
-        expected=count(promised, "arrival"),
-        found=f"{count(found, 'arrival')} for {which} of a work item"
+        expected=plural(promised, "arrival"),
+        found=f"{plural(found, 'arrival')} for {which} of a work item"
         if problem.items > 1
-        else count(found, "arrival"),
+        else plural(found, "arrival"),
         at_run_time=run,
         notes=notes_of(index, case, problem.target),
         helps=tuple(helps),
@@ -217,15 +217,15 @@ def unequal_rates(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
     few = taken < made
     return Diagnostic(
         "PL1002",
-        f"`{qualified_name(connection.producer)}` makes {count(made, 'item')} per work item, "
+        f"`{qualified_name(connection.producer)}` makes {plural(made, 'item')} per work item, "
         f"`{qualified_name(connection.consumer)}` takes {taken}",
         labels(
             (producer.span or index.port(channel.producer).span, f"makes {made}"),
             (consumer.span or sink.span, f"takes {taken}"),
             (connection.span, ""),
         ),
-        expected=count(made, "item"),
-        found=count(taken, "item"),
+        expected=plural(made, "item"),
+        found=plural(taken, "item"),
         at_run_time=f"`{connection.producer[0]}` waits for ever once the ring is full"
         if few
         else f"`{connection.consumer[0]}` waits for ever for an item that nobody makes",
@@ -246,7 +246,7 @@ def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
     instance, name = origin.end
     barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
     comers = [
-        f"`{role}` on {count(index.home(instance, role).warps, 'warp')}" for role in barrier.roles
+        f"`{role}` on {plural(index.home(instance, role).warps, 'warp')}" for role in barrier.roles
     ]
     return Diagnostic(
         "PL0302",
@@ -275,13 +275,13 @@ def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> 
     return Diagnostic(
         "PL0302",
         f"role `{origin.role}` comes to named barrier `{instance}.{name}` "
-        f"{count(found, 'time')} per work item, another role {count(wanted, 'time')}",
+        f"{plural(found, 'time')} per work item, another role {plural(wanted, 'time')}",
         labels(
-            (origin.span, f"{count(found, 'time')} per work item"),
+            (origin.span, f"{plural(found, 'time')} per work item"),
             (barrier.span, f"roles {', '.join(barrier.roles)}"),
         ),
-        expected=f"{count(wanted, 'time')} per work item for every role",
-        found=count(found, "time"),
+        expected=f"{plural(wanted, 'time')} per work item for every role",
+        found=plural(found, "time"),
         at_run_time="the roles drift apart until one waits for ever",
         notes=notes_of(index, case),
         helps=("let every role of the barrier come as often per work item",),

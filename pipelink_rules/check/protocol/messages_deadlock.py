@@ -8,8 +8,8 @@ from pipelink_rules.check.protocol.event_graph import Graph
 from pipelink_rules.check.protocol.model import MEET, WAIT, Action
 from pipelink_rules.check.protocol.problem import Deadlock, Edge, StarvedWait
 from pipelink_rules.check.protocol.wording import notes_of
-from pipelink_rules.check.wording import count, labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.program import RING, Channel
 
 MOST_STAGES = 32
@@ -47,7 +47,7 @@ def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
 
 def _with(case: Found[Deadlock], channels: list[Channel]) -> str:
     rings = dict.fromkeys(channel.name for channel in channels)
-    said = [f"{count(case.stages[name], 'stage')} of {name}" for name in rings]
+    said = [f"{plural(case.stages[name], 'stage')} of {name}" for name in rings]
     return " with " + ", ".join(said) if said else ""
 
 
@@ -105,7 +105,7 @@ def _ask(channel: Channel, stages: int, more: int) -> str:
     if channel.kind == RING and stages <= channel.maximum and channel.minimum != channel.maximum:
         where = f"set `stages: {{min: {stages}}}` of port `{channel.producer[1]}`"
     else:
-        where = f"give `{channel.name}` {count(stages, 'stage')}"
+        where = f"give `{channel.name}` {plural(stages, 'stage')}"
     return f"{where}: {more} bytes of shared memory more"
 
 

@@ -14,8 +14,8 @@ from pipelink_rules.check.protocol.problem import (
     ReversedOrder,
 )
 from pipelink_rules.check.protocol.wording import file_of, memory_of, notes_of, subject_of
-from pipelink_rules.check.wording import count, labels
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 
 OVERWRITTEN = "data are overwritten while they are still read: wrong results, now and then"
 _DOES = {
@@ -35,7 +35,7 @@ def _later_item(index: ProgramIndex, problem: OrderProblem) -> str:
     if not problem.distance:
         return "the same item"
     if problem.target in index.protocol.channel_of:
-        return f"the item that reuses the stage ({count(problem.distance, 'item')} later)"
+        return f"the item that reuses the stage ({plural(problem.distance, 'item')} later)"
     return "the next use of the stage"
 
 
@@ -164,7 +164,7 @@ def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnosti
     origin = problem.action.origin
     arrives = problem.action.kind == ARRIVE
     channel = index.protocol.channel_of[problem.target]
-    stages = count(case.stages[channel.name], "stage")
+    stages = plural(case.stages[channel.name], "stage")
     return Diagnostic(
         "PL0203",
         f"{origin.clause} can mistake one phase of its barrier for another",

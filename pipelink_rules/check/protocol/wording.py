@@ -6,7 +6,7 @@ from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.model import Origin
 from pipelink_rules.check.protocol.problem import Problem
-from pipelink_rules.check.wording import count
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY
 from pipelink_rules.model.source_span import Span
 
@@ -26,7 +26,7 @@ def notes_of(index: ProgramIndex, case: Found[Problem], *targets: str) -> tuple[
     for target in targets:
         channel = index.protocol.channel_of.get(target)
         if channel is not None and channel.minimum != channel.maximum:
-            said = f"{count(case.stages[channel.name], 'stage')} of {channel.name}"
+            said = f"{plural(case.stages[channel.name], 'stage')} of {channel.name}"
             if said not in parts:
                 parts.append(said)
     loops = index.protocol.loops

@@ -21,7 +21,7 @@ from pipelink_rules.diagnostics.catalogue import (
     similar,
 )
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
-from pipelink_rules.diagnostics.suggest import nearest, similar_name_help
+from pipelink_rules.diagnostics.wording import nearest, similar_name_help
 from pipelink_rules.files.installed_files import shipped
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.diagnostics.clean import LONGEST_LINE, one_line
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.diagnostic import LONGEST_LINE, Diagnostic, Label, one_line
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.model.source_span import Span
 

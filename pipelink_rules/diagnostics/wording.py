@@ -1,4 +1,4 @@
-"""Which known word may the user have meant?"""
+"""Wording that messages share: counted nouns, lists of names and the nearest known name."""
 
 from __future__ import annotations
 
@@ -23,3 +23,16 @@ def similar_name_help(word: str, known: Iterable[str], what: str = "") -> tuple[
         return ()
     shown = options if len(options) <= 16 else [*options[:15], "..."]
     return (f"{what or 'known'}: " + ", ".join(shown),)
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 stage`, `2 stages`."""
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def list_of(names: Iterable[object], last: str = ",") -> str:
+    """Quoted names: "`a`, `b`", or with a word before the last one "`a`, `b` and `c`"."""
+    quoted = [f"`{name}`" for name in names]
+    if last == "," or len(quoted) < 2:
+        return ", ".join(quoted)
+    return f"{', '.join(quoted[:-1])} {last} {quoted[-1]}"
