@@ -77,7 +77,7 @@ def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """The slowest check of all programs, and the median one; the same for its protocol part."""
     from pipelink_rules.check.check import check
     from pipelink_rules.check.program_index import ProgramIndex
-    from pipelink_rules.check.protocol.checks import check_protocol
+    from pipelink_rules.check.protocol.protocol_checks import check_protocol
     from pipelink_rules.model.target import TARGETS
 
     found = programs(arguments)

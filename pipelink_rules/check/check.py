@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pipelink_rules.check import (
     agreement,
     copies,
-    layout,
     multicast_receivers,
     numerics,
     role_operations,
-    tensor_memory,
+    tensor_memory_use,
+    tile_layouts,
     types,
     work_fields,
 )
-from pipelink_rules.check.counters import checks as counters
+from pipelink_rules.check.counters import counter_checks as counters
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.check.protocol import checks as protocol
+from pipelink_rules.check.protocol import protocol_checks as protocol
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import Target
@@ -30,12 +30,12 @@ from pipelink_rules.model.target import Target
 CHECKS: tuple[Check, ...] = (
     *agreement.CHECKS,
     *types.CHECKS,
-    *layout.CHECKS,
+    *tile_layouts.CHECKS,
     *copies.CHECKS,
     *work_fields.CHECKS,
     *multicast_receivers.CHECKS,
     *role_operations.CHECKS,
-    *tensor_memory.CHECKS,
+    *tensor_memory_use.CHECKS,
     *numerics.CHECKS,
     *protocol.CHECKS,
     *counters.CHECKS,

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pipelink_rules.check.agreement import unify_symbols
-from pipelink_rules.check.layout import check_copied_tiles, describe, difference
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.cases import Range, ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import COPY, STORE, WRITE, Composition
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
+from pipelink_rules.check.tile_layouts import check_copied_tiles, describe, difference
 from pipelink_rules.check.types import shape_of
 from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels

@@ -27,7 +27,7 @@ from pipelink_rules.model.program import (
     MegakernelSpec,
 )
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.program.connections import Link, space_of
+from pipelink_rules.program.connections import PortPair, space_of
 from pipelink_rules.program.link_constants import constant_value
 from pipelink_rules.program.multicast import MulticastAnalysis
 
@@ -57,7 +57,7 @@ WARPS_OF_SHARE = 4  # one elected lane of each arrives
 def choose_transfers(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
-    links: list[Link],
+    links: list[PortPair],
     analysis: MulticastAnalysis,
     findings: DiagnosticSink,
 ) -> list[Connection]:
@@ -121,7 +121,7 @@ def _multicasts(
     return [replace(item, transfer=kinds.get(item.producer, item.transfer)) for item in connections]
 
 
-def _kind(link: Link, request: str, place: Span | None, findings: DiagnosticSink) -> str:
+def _kind(link: PortPair, request: str, place: Span | None, findings: DiagnosticSink) -> str:
     possible = KINDS[space_of(link.source)]
     if not request or request in possible:
         return request or possible[0]
@@ -143,7 +143,7 @@ def _kind(link: Link, request: str, place: Span | None, findings: DiagnosticSink
 
 
 def _handover(
-    contracts: Mapping[str, Contract], link: Link, place: Span | None, findings: DiagnosticSink
+    contracts: Mapping[str, Contract], link: PortPair, place: Span | None, findings: DiagnosticSink
 ) -> str:
     """HANDOVER where both ends are warpgroup fragments, else FUSED after a finding."""
     for (instance, name), port in ((link.producer, link.source), (link.consumer, link.sink)):

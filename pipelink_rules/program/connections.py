@@ -38,7 +38,7 @@ def space_of(port: Port) -> str:
 
 
 @dataclass(frozen=True)
-class Link:
+class PortPair:
     """A connection whose two ports exist and fit in direction and space."""
 
     producer: End
@@ -61,7 +61,7 @@ def parse_endpoint(text: str) -> End:
 
 def check_connections(
     spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
-) -> list[Link]:
+) -> list[PortPair]:
     """The sound connections, sorted; everything else becomes findings (PL0051..PL0060).
 
     contracts: instance -> contract, bound or not.  An instance without one is left alone: its
@@ -107,7 +107,7 @@ class _Ports:
         )
         return None
 
-    def link(self, entry: ConnectionSpec) -> Link | None:
+    def link(self, entry: ConnectionSpec) -> PortPair | None:
         """The connection, if both ends exist and fit."""
         where = self.spec.where
         sink = self.find(entry.consumer, where("connect", entry.consumer), JOINED)
@@ -117,7 +117,7 @@ class _Ports:
             return None
         fits = self._directions(entry, source, sink) and self._spaces(entry, source, sink)
         ends = (parse_endpoint(entry.producer), parse_endpoint(entry.consumer))
-        return Link(*ends, source, sink, entry.span) if fits else None
+        return PortPair(*ends, source, sink, entry.span) if fits else None
 
     def _directions(self, entry: ConnectionSpec, source: Port, sink: Port) -> bool:
         if source.direction == "out" and sink.direction == "in":
@@ -280,9 +280,9 @@ class _Ports:
         )
 
 
-def _connected_once(links: list[Link], findings: DiagnosticSink) -> None:
+def _connected_once(links: list[PortPair], findings: DiagnosticSink) -> None:
     """An in port has one producer; a register port also has one consumer (PL0054)."""
-    seen: dict[End, Link] = {}
+    seen: dict[End, PortPair] = {}
     for link in sorted(links, key=lambda item: (item.consumer, item.producer)):
         ends = [(link.consumer, "is fed twice", "connect it once")]
         if link.source.space == "registers":

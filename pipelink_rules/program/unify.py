@@ -14,7 +14,7 @@ from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import DTYPES, Contract, Member, Param, Port
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source_span import Expr, Span
-from pipelink_rules.program.connections import Link, parse_endpoint
+from pipelink_rules.program.connections import PortPair, parse_endpoint
 from pipelink_rules.program.link_constants import constant_or_none
 
 Key = tuple[str, str]  # (instance, parameter)
@@ -41,7 +41,7 @@ class Equality:
 
 
 def equalities(
-    spec: MegakernelSpec, contracts: Mapping[str, Contract], links: list[Link]
+    spec: MegakernelSpec, contracts: Mapping[str, Contract], links: list[PortPair]
 ) -> tuple[Equality, ...]:
     """All ties of a megakernel, in a fixed order."""
     found: list[Equality] = []

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import random
 
-from pipelink_rules.check.counters.analyze import ALL, READ, SIGNAL, UNTIL, WRITE, Group, GroupOp
+from pipelink_rules.check.counters.analyze_group import (
+    ALL,
+    READ,
+    SIGNAL,
+    UNTIL,
+    WRITE,
+    Group,
+    GroupOp,
+)
 from pipelink_rules.check.counters.counter_groups import (
     Undecidable,
     counter_group,

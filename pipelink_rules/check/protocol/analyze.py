@@ -19,7 +19,7 @@ from pipelink_rules.check.protocol.cases import (
     stage_choices,
 )
 from pipelink_rules.check.protocol.compose import compose
-from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.liveness import order_of
 from pipelink_rules.check.protocol.model import (
     MMA,
@@ -31,7 +31,8 @@ from pipelink_rules.check.protocol.model import (
     unroll,
 )
 from pipelink_rules.check.protocol.phase_counts import count_errors, missing_arrivals
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
     Deadlock,
     Edge,
@@ -44,9 +45,8 @@ from pipelink_rules.check.protocol.problem import (
     WrongArrivals,
     WrongThreads,
 )
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.races import aliases, overruns, races, recycled
-from pipelink_rules.check.protocol.vector_clocks import Clocks
+from pipelink_rules.check.protocol.vector_clocks import VectorClocks
 
 P = TypeVar("P", bound=Problem, covariant=True)
 # Where these are found, nothing can be said about order.
@@ -73,11 +73,11 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
         problems += _groups(process, composition.finite)
     if any(isinstance(problem, _NO_ORDER) for problem in problems):
         return tuple(problems)
-    graph = Graph(composition)
+    graph = EventGraph(composition)
     verdict = order_of(graph)
     if verdict.cycle:
         return (*problems, deadlock(graph, verdict.cycle))
-    clocks = Clocks(graph, verdict.order)
+    clocks = VectorClocks(graph, verdict.order)
     problems += aliases(graph, clocks)
     problems += overruns(graph, clocks)
     problems += recycled(graph, clocks)
@@ -85,7 +85,7 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def deadlock(graph: Graph, cycle: tuple[Edge, ...]) -> Deadlock:
+def deadlock(graph: EventGraph, cycle: tuple[Edge, ...]) -> Deadlock:
     """The cycle as a problem of the barriers it passes."""
     targets = sorted(
         {graph.event_of[node].target for node, _, _ in cycle if node in graph.event_of}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pipelink_rules.check.protocol.interpreter import Fault, Interpreter, Place, State
 from pipelink_rules.check.protocol.model import (
     ARRIVE,
     COPY,
@@ -23,6 +22,7 @@ from pipelink_rules.check.protocol.model import (
     Action,
     Origin,
 )
+from pipelink_rules.check.protocol.transition_system import Fault, Place, RunState, TransitionSystem
 
 MOST_PAIRS = 16
 Steps = tuple[tuple[int, int, bool], ...]  # process, position, whether a copy lands
@@ -31,15 +31,15 @@ Steps = tuple[tuple[int, int, bool], ...]  # process, position, whether a copy l
 class BackwardSearch:
     """A run that grows by what it is asked to reach."""
 
-    def __init__(self, interpreter: Interpreter):
-        self.interpreter = interpreter
-        self.state: State = interpreter.start()
+    def __init__(self, system: TransitionSystem):
+        self.system = system
+        self.state: RunState = system.start()
         self.steps: list[tuple[int, int, bool]] = []
         self._barred: dict[int, int] = {}  # process -> position that it may not go beyond
         self._held: Place | None = None  # a copy that does not land
         self._asked: list[int] = []
         self._givers: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
-        for index, program in enumerate(interpreter.programs):
+        for index, program in enumerate(system.programs):
             for position, action in enumerate(program):
                 if action.kind in (ARRIVE, SIGNAL):
                     kind = WAIT if action.kind == ARRIVE else MEET
@@ -71,12 +71,12 @@ class BackwardSearch:
         at = self.state.positions[index]
         if at >= self._barred.get(index, at + 1):
             return False
-        after, _ = self.interpreter.act(self.state, index)
+        after, _ = self.system.act(self.state, index)
         if after is None:
-            action = self.interpreter.programs[index][at]
+            action = self.system.programs[index][at]
             if action.kind not in (WAIT, MEET) or not self._supply(action):
                 return False
-            after, _ = self.interpreter.act(self.state, index)
+            after, _ = self.system.act(self.state, index)
             if after is None:
                 return False
         self.steps.append((index, at, False))
@@ -92,13 +92,13 @@ class BackwardSearch:
                 if (index, position) == self._held:
                     return False
                 self.steps.append((index, position, True))
-                self.state = self.interpreter.land(self.state, (index, position))
+                self.state = self.system.land(self.state, (index, position))
         return True
 
     def act(self, place: Place) -> Fault | None:
         """Does the action that was reached; what goes wrong there."""
         index, position = place
-        after, fault = self.interpreter.act(self.state, index)
+        after, fault = self.system.act(self.state, index)
         self.steps.append((index, position, False))
         if after is not None:
             self.state = after
@@ -106,53 +106,53 @@ class BackwardSearch:
 
 
 def meetings(
-    interpreter: Interpreter, first: Origin, second: Origin
+    system: TransitionSystem, first: Origin, second: Origin
 ) -> Iterator[tuple[Steps, Fault]]:
     """Runs in which two accesses of a stage meet in the wrong way, for the first of their pairs."""
     at: dict[tuple[str, int], list[Place]] = defaultdict(list)  # memory, item
-    for y in _places(interpreter, second):
-        at[interpreter.at(y).target, interpreter.at(y).item].append(y)
+    for y in _places(system, second):
+        at[system.at(y).target, system.at(y).item].append(y)
     pairs = []
-    for x in _places(interpreter, first):
-        _, target, item, *_ = interpreter.at(x)
-        stages = interpreter.run.memories[target].stages
+    for x in _places(system, first):
+        _, target, item, *_ = system.at(x)
+        stages = system.run.memories[target].stages
         for y in (*at[target, item], *at[target, item + stages]):
-            if _ordered(interpreter, x, y):
-                pairs.append((interpreter.at(y).item, item, x, y))
+            if _ordered(system, x, y):
+                pairs.append((system.at(y).item, item, x, y))
     for _, _, x, y in sorted(pairs)[:MOST_PAIRS]:
-        for search, fault in _meet(interpreter, x, y):
+        for search, fault in _meet(system, x, y):
             yield tuple(search.steps), fault
 
 
-def _ordered(interpreter: Interpreter, x: Place, y: Place) -> bool:
+def _ordered(system: TransitionSystem, x: Place, y: Place) -> bool:
     """Whether one must come after the other: data and their readers, a stage and its next use."""
-    first, second = interpreter.at(x), interpreter.at(y)
+    first, second = system.at(x), system.at(y)
     if first.item == second.item:
         return first.kind in WRITES and second.kind not in WRITES
     return second.kind in WRITES
 
 
-def _places(interpreter: Interpreter, origin: Origin) -> list[Place]:
+def _places(system: TransitionSystem, origin: Origin) -> list[Place]:
     return [
         (index, position)
-        for index, program in enumerate(interpreter.programs)
+        for index, program in enumerate(system.programs)
         for position, action in enumerate(program)
         if action.origin == origin
     ]
 
 
-def _meet(interpreter: Interpreter, x: Place, y: Place) -> Iterator[tuple[BackwardSearch, Fault]]:
-    kind = interpreter.at(x).kind
+def _meet(system: TransitionSystem, x: Place, y: Place) -> Iterator[tuple[BackwardSearch, Fault]]:
+    kind = system.at(x).kind
     # The second while the first is not over, though it has begun.
-    search = BackwardSearch(interpreter)
+    search = BackwardSearch(system)
     if search.reach((x[0], x[1] + 1)):
-        barred = {x[0]: _over(interpreter, x)} if kind in (MMA, STORE) else {}
+        barred = {x[0]: _over(system, x)} if kind in (MMA, STORE) else {}
         if search.reach(y, barred, x if kind == COPY else None):
             fault = search.act(y)
             if fault:
                 yield search, fault
     # The second before the first; that is seen at once, or when the first one comes.
-    search = BackwardSearch(interpreter)
+    search = BackwardSearch(system)
     if x[0] != y[0] and search.reach(y, {x[0]: x[1]}):
         before = search.state
         fault = search.act(y)
@@ -164,10 +164,10 @@ def _meet(interpreter: Interpreter, x: Place, y: Place) -> Iterator[tuple[Backwa
                 yield search, fault
 
 
-def _over(interpreter: Interpreter, group: Place) -> int:
+def _over(system: TransitionSystem, group: Place) -> int:
     """The position at which the await of a group stands."""
     index, position = group
-    pending = interpreter.pending[index]
+    pending = system.pending[index]
     while position + 1 < len(pending) and group in pending[position + 1]:
         position += 1
     return position

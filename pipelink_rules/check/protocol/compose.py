@@ -21,9 +21,9 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     Process,
 )
-from pipelink_rules.check.protocol.problem import Problem, UnequalBarrierUse, UnequalRates
 from pipelink_rules.check.protocol.process_builder import ProcessBuilder, Work
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, in_cta, ring_names
+from pipelink_rules.check.protocol.protocol_problems import Problem, UnequalBarrierUse, UnequalRates
 from pipelink_rules.model.program import HANDOVER, Channel
 
 _OBJECT = re.compile(r"[^ \[]*")  # of `store.staging warpgroup 1[0]`: what is there once a CTA

@@ -12,16 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.backward_search import BackwardSearch, meetings
-from pipelink_rules.check.protocol.event_graph import Graph
-from pipelink_rules.check.protocol.interpreter import (
-    ORDER,
-    PHASE,
-    PROXY,
-    ROUND,
-    Fault,
-    Interpreter,
-    State,
-)
+from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.model import (
     AWAIT,
     MEET,
@@ -35,7 +26,7 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     unroll,
 )
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     MixedGenerations,
     MmaStillReads,
@@ -46,6 +37,15 @@ from pipelink_rules.check.protocol.problem import (
     ReversedOrder,
     StarvedWait,
     StoreStillReads,
+)
+from pipelink_rules.check.protocol.transition_system import (
+    ORDER,
+    PHASE,
+    PROXY,
+    ROUND,
+    Fault,
+    RunState,
+    TransitionSystem,
 )
 
 MOST_ACTIONS = 4_000  # of a run
@@ -125,7 +125,7 @@ def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[in
             for index, process in enumerate(composition.processes)
             if any(a.origin == clause for a in (*process.period, *process.epilogue))
         }
-    graph = Graph(composition)
+    graph = EventGraph(composition)
     found: dict[int, set[Origin]] = {}
     for node, _, _ in problem.cycle:
         action = graph.actions[node]
@@ -136,10 +136,10 @@ def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[in
 
 class _Search:
     def __init__(self, run: Composition, limit: int, waits: dict[int, set[Origin]] | None = None):
-        self.interpreter = Interpreter(run)
+        self.system = TransitionSystem(run)
         self.run, self.left, self.waits = run, limit, waits or {}
         self.wanted: Callable[[Fault], bool] = lambda fault: False
-        self.came: dict[State, tuple[State, tuple[CounterexampleStep, ...]] | None] = {}
+        self.came: dict[RunState, tuple[RunState, tuple[CounterexampleStep, ...]] | None] = {}
 
     def between(self, fault: Fault, clauses: list[Origin]) -> bool:
         """Whether a fault is about these clauses."""
@@ -152,25 +152,25 @@ class _Search:
         )
 
     def _origin(self, place: tuple[int, int]) -> Origin:
-        return self.interpreter.programs[place[0]][place[1]].origin
+        return self.system.programs[place[0]][place[1]].origin
 
     def meeting(self, clauses: list[Origin]) -> Counterexample | None:
         """The shortest run that leads straight to two clauses; None where there is none."""
-        if not self.interpreter.usable:
+        if not self.system.usable:
             return None
         found = [
             Counterexample(self.run, tuple(CounterexampleStep(*step) for step in steps), fault)
-            for steps, fault in meetings(self.interpreter, *clauses)
+            for steps, fault in meetings(self.system, *clauses)
             if self.wanted(fault)
         ]
         return min(found, key=lambda run: len(run.steps), default=None)
 
     def end(self) -> Counterexample | None:
         """The shortest run that leads straight to where processes wait for ever."""
-        if not self.interpreter.usable:
+        if not self.system.usable:
             return None
-        stuck = self._stuck(self._onward(self.interpreter.start()))
-        search = BackwardSearch(self.interpreter)
+        stuck = self._stuck(self._onward(self.system.start()))
+        search = BackwardSearch(self.system)
         if not stuck or not all(search.reach(place) for place in stuck):
             return None
         if self._stuck(search.state) != stuck:
@@ -181,12 +181,12 @@ class _Search:
 
     def search(self) -> Counterexample | None:
         """The shortest one, by the number of its steps."""
-        if not self.interpreter.usable:
+        if not self.system.usable:
             return None
-        start = self.interpreter.start()
+        start = self.system.start()
         self.came[start] = None
         level, queues = 0, {0: [start]}
-        done: set[State] = set()
+        done: set[RunState] = set()
         while queues:
             for state in queues.pop(level, ()):
                 if state in done:
@@ -215,24 +215,24 @@ class _Search:
         return None
 
     def _next(
-        self, state: State
-    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], State | None, Fault | None]]:
+        self, state: RunState
+    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]]:
         for index in range(len(self.run.processes)):
             yield from self._block(state, index)
         for place in sorted(state.flying):
-            yield (CounterexampleStep(*place, True),), self.interpreter.land(state, place), None
+            yield (CounterexampleStep(*place, True),), self.system.land(state, place), None
 
     def _block(
-        self, state: State, index: int
-    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], State | None, Fault | None]]:
+        self, state: RunState, index: int
+    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]]:
         """The actions up to the next one that another process may notice."""
         steps: list[CounterexampleStep] = []
         now, before = state, WAIT
-        while (action := self.interpreter.action(now, index)) is not None:
+        while (action := self.system.action(now, index)) is not None:
             if action.kind in _WAITS and before not in _WAITS:
                 break
             step = CounterexampleStep(index, now.positions[index])
-            after, fault = self.interpreter.act(now, index)
+            after, fault = self.system.act(now, index)
             if fault is not None:
                 yield (*steps, step), None, fault
             if after is None:
@@ -244,7 +244,7 @@ class _Search:
         if steps:
             yield tuple(steps), now, None
 
-    def _stuck(self, state: State) -> tuple[tuple[int, int], ...]:
+    def _stuck(self, state: RunState) -> tuple[tuple[int, int], ...]:
         """The waits of the processes that block each other, where they wait for ever."""
         if not self.waits:
             return ()
@@ -257,31 +257,31 @@ class _Search:
         last = self._onward(state)
         return tuple(found) if all(self._waiting(last, p) == (p, at) for p, at in found) else ()
 
-    def _waiting(self, state: State, index: int) -> tuple[int, int] | None:
+    def _waiting(self, state: RunState, index: int) -> tuple[int, int] | None:
         """The wait that a process comes to next and cannot pass."""
-        program = self.interpreter.programs[index]
+        program = self.system.programs[index]
         for position in range(state.positions[index], len(program)):
             action: Action = program[position]
             if action.kind not in _WAITS:
                 return None
-            if not self.interpreter.passes(state, action):
+            if not self.system.passes(state, action):
                 return index, position
         return None
 
-    def _onward(self, state: State) -> State:
+    def _onward(self, state: RunState) -> RunState:
         """The state after everything that can still be done."""
         moved = True
         while moved:
             moved = False
             for place in sorted(state.flying):
-                state, moved = self.interpreter.land(state, place), True
+                state, moved = self.system.land(state, place), True
             for index in range(len(self.run.processes)):
                 for _, after, _ in self._block(state, index):
                     if after is not None:
                         state, moved = after, True
         return state
 
-    def _steps(self, state: State) -> tuple[CounterexampleStep, ...]:
+    def _steps(self, state: RunState) -> tuple[CounterexampleStep, ...]:
         parts: list[tuple[CounterexampleStep, ...]] = []
         while (came := self.came[state]) is not None:
             state, steps = came

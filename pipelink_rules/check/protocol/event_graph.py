@@ -40,7 +40,7 @@ from pipelink_rules.check.protocol.model import (
 )
 
 
-class Access(NamedTuple):
+class MemoryAccess(NamedTuple):
     """A use of one item of a memory: from its start until one of `ends` is passed."""
 
     node: int
@@ -54,7 +54,7 @@ class Access(NamedTuple):
     exports: tuple[Position, ...] = ()  # in tensor memory: that other threads may know it
 
 
-class Use(NamedTuple):
+class BarrierUse(NamedTuple):
     """A wait for, an arrival or copy on, an event of period 0; it runs in period -`ahead`."""
 
     process: int
@@ -63,14 +63,14 @@ class Use(NamedTuple):
     node: int
 
 
-class Core(NamedTuple):
+class TensorCore(NamedTuple):
     """The tensor core as the mma of one process see it."""
 
     number: int  # among the processes
     commits: list[int]  # their positions
 
 
-class Event(NamedTuple):
+class GraphEvent(NamedTuple):
     """A node that no process executes."""
 
     kind: str  # "complete", "arrived" (a copy, or the arrival of a commit), "over" or "met"
@@ -78,7 +78,7 @@ class Event(NamedTuple):
     item: int  # in 0 .. items per period - 1
 
 
-class Graph:
+class EventGraph:
     """Nodes, edges, and where barriers and memories are used."""
 
     def __init__(self, composition: Composition):
@@ -90,14 +90,16 @@ class Graph:
         self.owner: list[int] = []  # process of a node, -1 for an event
         self.position: list[int] = []
         self.before: list[list[tuple[int, int]]] = []  # node -> (earlier node, distance)
-        self.cores: dict[int, Core] = {}  # process -> what its mma run on
-        self.events: dict[Event, int] = {}
-        self.event_of: dict[int, Event] = {}
+        self.cores: dict[int, TensorCore] = {}  # process -> what its mma run on
+        self.events: dict[GraphEvent, int] = {}
+        self.event_of: dict[int, GraphEvent] = {}
         # all by (target, item of period 0)
-        self.waits: dict[tuple[str, int], list[Use]] = defaultdict(list)
-        self.arrivals: dict[tuple[str, int], list[Use]] = defaultdict(list)
-        self.copies: dict[tuple[str, int], list[Use]] = defaultdict(list)  # on that barrier phase
-        self.accesses: dict[tuple[str, int], list[Access]] = defaultdict(list)
+        self.waits: dict[tuple[str, int], list[BarrierUse]] = defaultdict(list)
+        self.arrivals: dict[tuple[str, int], list[BarrierUse]] = defaultdict(list)
+        self.copies: dict[tuple[str, int], list[BarrierUse]] = defaultdict(
+            list
+        )  # on that barrier phase
+        self.accesses: dict[tuple[str, int], list[MemoryAccess]] = defaultdict(list)
         self._chains()
         self._tensor_cores()
         for index in range(len(composition.processes)):
@@ -111,7 +113,7 @@ class Graph:
             return item, 0
         return item % items, item // items
 
-    def action_of(self, use: Use) -> Action:
+    def action_of(self, use: BarrierUse) -> Action:
         """The clause behind a use: that of the commit for what comes on its own."""
         action = self.actions[use.node]
         if action is not None:
@@ -157,12 +159,12 @@ class Graph:
             if not places:
                 continue
             first, core = len(self.actions), len(self.lengths)
-            self.cores[index] = Core(core, places)
+            self.cores[index] = TensorCore(core, places)
             self.lengths.append(len(places))
             self.base.append(first)
             for number, place in enumerate(places):
                 node = self._node(None, core, number)
-                self.event_of[node] = Event("over", process.period[place].target, number)
+                self.event_of[node] = GraphEvent("over", process.period[place].target, number)
                 self.before[node].append((self.base[index] + place, 0))
                 if number:
                     self.before[node].append((node - 1, 0))
@@ -170,7 +172,7 @@ class Graph:
                 self.before[first].append((len(self.actions) - 1, 1))
 
     def _event(self, kind: str, target: str, item: int) -> int:
-        event = Event(kind, target, item)
+        event = GraphEvent(kind, target, item)
         node = self.events.get(event)
         if node is None:
             node = self.events[event] = self._node(None, -1, 0)
@@ -190,12 +192,12 @@ class Graph:
             else:
                 continue
             if self.finite and action.item < 0:
-                self.waits[action.target, action.item].append(Use(index, position, 0, node))
+                self.waits[action.target, action.item].append(BarrierUse(index, position, 0, node))
                 continue
             target = action.barrier if kind == COPY else action.target
             item, ahead = self.split(action.item, items)
             event = self._event("met" if kind in (SIGNAL, MEET) else "complete", target, item)
-            use = Use(index, position, ahead, node)
+            use = BarrierUse(index, position, ahead, node)
             if kind in (WAIT, MEET):
                 self.before[node].append((event, -ahead))
                 self.waits[target, item].append(use)
@@ -206,9 +208,11 @@ class Graph:
                 if kind == TENSOR_COMMIT:
                     core, commits = self.cores[index]
                     node = self.base[core] + commits.index(position)
-                    self.arrivals[target, item].append(Use(core, self.position[node], ahead, node))
+                    self.arrivals[target, item].append(
+                        BarrierUse(core, self.position[node], ahead, node)
+                    )
                 arrived = self._node(None, -1, 0)
-                self.event_of[arrived] = Event("arrived", action.target, item)
+                self.event_of[arrived] = GraphEvent("arrived", action.target, item)
                 self.before[arrived].append((node, 0))
                 self.before[event].append((arrived, ahead))
                 self.copies[target, item].append(use)
@@ -238,7 +242,7 @@ class Graph:
             if kind in IN_TENSOR_MEMORY and kind != ACCUMULATE:
                 exports = fences_after(actions, index, ends, self.finite)
             self.accesses[action.target, item].append(
-                Access(
+                MemoryAccess(
                     base + position,
                     index,
                     position,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pipelink_rules.check.protocol.cases import looping, ranges
 from pipelink_rules.check.protocol.compose import compose
-from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.model import (
     ACCUMULATE,
     ARRIVE,
@@ -106,7 +106,7 @@ def _periodic(
     composition, problems = compose(protocol, stages, [work], alone=True)
     if problems or not any(process.period for process in composition.processes):
         return None
-    graph = Graph(composition)
+    graph = EventGraph(composition)
     edges = list(timed_edges(graph, protocol, latency_of(protocol.program.target)))
     found = largest_ratio(len(graph.before), edges)
     if found is None:
@@ -115,7 +115,7 @@ def _periodic(
     return (cycles, *_bottleneck(graph, protocol, critical))
 
 
-def timed_edges(graph: Graph, protocol: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
+def timed_edges(graph: EventGraph, protocol: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
     """The edges of the graph with cycles, and those of the engines."""
     for node, edges in enumerate(graph.before):
         for earlier, distance in edges:
@@ -145,7 +145,7 @@ def timed_edges(graph: Graph, protocol: ProtocolIndex, latency: Latency) -> Iter
                 )
 
 
-def _cost(graph: Graph, earlier: int, later: int, latency: Latency) -> int:
+def _cost(graph: EventGraph, earlier: int, later: int, latency: Latency) -> int:
     action = graph.actions[earlier]
     if action is None:
         return 0
@@ -242,7 +242,7 @@ def _closed(came: Mapping[int, Edge]) -> list[Edge]:
 
 
 def _bottleneck(
-    graph: Graph, protocol: ProtocolIndex, critical: list[Edge]
+    graph: EventGraph, protocol: ProtocolIndex, critical: list[Edge]
 ) -> tuple[str, tuple[str, ...]]:
     """What bounds a pipeline whose slowest cycle this is."""
     nodes = [edge[0] for edge in critical]

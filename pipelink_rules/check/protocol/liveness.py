@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from pipelink_rules.check.protocol.event_graph import Graph
-from pipelink_rules.check.protocol.problem import Edge
+from pipelink_rules.check.protocol.event_graph import EventGraph
+from pipelink_rules.check.protocol.protocol_problems import Edge
 
 
 class Verdict(NamedTuple):
@@ -22,7 +22,7 @@ class Verdict(NamedTuple):
     cycle: tuple[Edge, ...] = ()
 
 
-def order_of(graph: Graph) -> Verdict:
+def order_of(graph: EventGraph) -> Verdict:
     """An order in which one period can run, or the shortest cycle found."""
     shift = [0] * len(graph.before)
     if any(distance < 0 for edges in graph.before for _, distance in edges):
@@ -48,7 +48,7 @@ def order_of(graph: Graph) -> Verdict:
     return Verdict([], _shortest_cycle(graph, shift, after, stuck))
 
 
-def _renumber(graph: Graph, shift: list[int]) -> tuple[Edge, ...]:
+def _renumber(graph: EventGraph, shift: list[int]) -> tuple[Edge, ...]:
     """Sets `shift` so that distance + shift[later] - shift[earlier] >= 0; else a negative cycle."""
     parent: dict[int, Edge] = {}
     moved = -1
@@ -73,7 +73,7 @@ def _renumber(graph: Graph, shift: list[int]) -> tuple[Edge, ...]:
 
 
 def _shortest_cycle(
-    graph: Graph, shift: list[int], after: list[list[int]], stuck: set[int]
+    graph: EventGraph, shift: list[int], after: list[list[int]], stuck: set[int]
 ) -> tuple[Edge, ...]:
     """The shortest cycle through one of the first stuck nodes, as edges in order."""
     best: list[int] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
+from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of
 from pipelink_rules.check.protocol.messages_order import OVERWRITTEN, damage, pair
 from pipelink_rules.check.protocol.model import (
     ACCUMULATE,
@@ -14,7 +15,7 @@ from pipelink_rules.check.protocol.model import (
     TENSOR_STORE,
     Action,
 )
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
     MmaNotAwaited,
     MmaStillReads,
@@ -26,7 +27,6 @@ from pipelink_rules.check.protocol.problem import (
     TensorLoadInFlight,
     TensorMemoryOverlap,
 )
-from pipelink_rules.check.protocol.wording import file_of, memory_of, notes_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
+from pipelink_rules.check.protocol.message_parts import memory_of, notes_of, subject_of
 from pipelink_rules.check.protocol.model import ARRIVALS, ARRIVE, COPY
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.process_builder import WARP
+from pipelink_rules.check.protocol.protocol_problems import (
     ItemNotAcquired,
     UnequalBarrierUse,
     UnequalRates,
@@ -13,12 +15,6 @@ from pipelink_rules.check.protocol.problem import (
     WrongArrivals,
     WrongBytes,
     WrongThreads,
-)
-from pipelink_rules.check.protocol.process_builder import WARP
-from pipelink_rules.check.protocol.wording import (
-    memory_of,
-    notes_of,
-    subject_of,
 )
 from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found, is_live
-from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.event_graph import EventGraph
+from pipelink_rules.check.protocol.message_parts import notes_of
 from pipelink_rules.check.protocol.model import MEET, WAIT, Action
-from pipelink_rules.check.protocol.problem import Deadlock, Edge, StarvedWait
-from pipelink_rules.check.protocol.wording import notes_of
+from pipelink_rules.check.protocol.protocol_problems import Deadlock, Edge, StarvedWait
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.program import RING, Channel
@@ -18,7 +18,7 @@ MOST_STAGES = 32
 def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
     """PL0401: every role on a cycle waits for the next one."""
     problem = case.problem
-    steps = _steps(Graph(case.composition), problem.cycle)
+    steps = _steps(EventGraph(case.composition), problem.cycle)
     targets, channel_of = problem.targets, index.protocol.channel_of
     channels = [channel_of[target] for target in targets if target in channel_of]
     names = sorted({index.connection(channel).name for channel in channels})
@@ -51,7 +51,7 @@ def _with(case: Found[Deadlock], channels: list[Channel]) -> str:
     return " with " + ", ".join(said) if said else ""
 
 
-def _steps(graph: Graph, cycle: tuple[Edge, ...]) -> list[Action]:
+def _steps(graph: EventGraph, cycle: tuple[Edge, ...]) -> list[Action]:
     """The actions on the cycle that wait or are waited for, in order of execution."""
     nodes = [node for node, _, _ in cycle]
     kept = []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
+from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of, subject_of
 from pipelink_rules.check.protocol.model import ARRIVE, READS, Origin
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     MixedGenerations,
     NoOrder,
     NoProxyFence,
@@ -13,7 +14,6 @@ from pipelink_rules.check.protocol.problem import (
     PhaseAliasing,
     ReversedOrder,
 )
-from pipelink_rules.check.protocol.wording import file_of, memory_of, notes_of, subject_of
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
 

@@ -17,7 +17,7 @@ from pipelink_rules.check.protocol.model import (
     Action,
     Composition,
 )
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     Problem,
     StarvedWait,
     UnwrittenRead,

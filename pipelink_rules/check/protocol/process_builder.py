@@ -40,7 +40,6 @@ from pipelink_rules.check.protocol.model import (
     Origin,
     Process,
 )
-from pipelink_rules.check.protocol.problem import ItemNotAcquired
 from pipelink_rules.check.protocol.protocol_index import (
     WARPGROUP,
     ProtocolIndex,
@@ -49,6 +48,7 @@ from pipelink_rules.check.protocol.protocol_index import (
     in_cta,
     ring_names,
 )
+from pipelink_rules.check.protocol.protocol_problems import ItemNotAcquired
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Operation, Port, Repeat, Role
 from pipelink_rules.model.program import HANDOVER, RING, TENSOR_MEMORY, Channel

@@ -44,7 +44,7 @@ class WarpSet(NamedTuple):
     name: str
     role: ProgramRole
     warps: int  # that it stands for
-    group: int  # warpgroup of the role, 0 where warpgroups are not told apart
+    group: int  # warpgroup of the role, 0 where warpgroups do not differ
     twin: int  # 0, or 1 for the second of two representatives
 
 
@@ -102,7 +102,7 @@ class ProtocolIndex:
         }
         self.warp_sets = warp_sets(program)
         self.channels = program.channel_ends()
-        # CTAs that are told apart: those of a cluster, where they reach into each other
+        # CTAs that differ: those of a cluster, where they reach into each other
         shared = any(channel.multicast for channel in program.channels)
         self.ctas = math.prod(program.cluster) if shared else 1
         self.names_in: dict[int, dict[str, str]] = {}  # CTA -> names of its objects (ctas.py)

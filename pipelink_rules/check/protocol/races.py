@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from pipelink_rules.check.protocol.async_groups import fence_of
-from pipelink_rules.check.protocol.event_graph import Access, Graph, Use
+from pipelink_rules.check.protocol.event_graph import BarrierUse, EventGraph, MemoryAccess
 from pipelink_rules.check.protocol.model import (
     ACCUMULATE,
     ELSEWHERE,
@@ -32,7 +32,7 @@ from pipelink_rules.check.protocol.model import (
     TENSOR_MMA,
     Action,
 )
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     MixedGenerations,
     MmaStillReads,
     NoOrder,
@@ -44,13 +44,13 @@ from pipelink_rules.check.protocol.problem import (
     StoreStillReads,
     TensorMemoryOverlap,
 )
-from pipelink_rules.check.protocol.vector_clocks import Clocks, Row
+from pipelink_rules.check.protocol.vector_clocks import Row, VectorClocks
 
 # Makes the problem of two accesses: target, first, second, distance.
 Violation = Callable[[str, Action, Action, int], OrderProblem]
 
 
-def races(graph: Graph, clocks: Clocks) -> Iterator[OrderProblem]:
+def races(graph: EventGraph, clocks: VectorClocks) -> Iterator[OrderProblem]:
     """The first violated order of every pair of actions."""
     reported: set[tuple[int, int]] = set()
     for (target, item), accesses in graph.accesses.items():
@@ -74,7 +74,9 @@ def races(graph: Graph, clocks: Clocks) -> Iterator[OrderProblem]:
                     yield violation(target, first.action, second.action, distance)
 
 
-def _violation(clocks: Clocks, first: Access, second: Access, apart: int) -> Violation | None:
+def _violation(
+    clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int
+) -> Violation | None:
     """How the order is violated.  `apart`: periods from the first access to the second."""
     if first.action.kind not in IN_TENSOR_MEMORY:
         return _in_shared_memory(clocks, first, second, apart)
@@ -88,7 +90,7 @@ def _violation(clocks: Clocks, first: Access, second: Access, apart: int) -> Vio
 
 
 def _in_shared_memory(
-    clocks: Clocks, first: Access, second: Access, apart: int
+    clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int
 ) -> Violation | None:
     row = clocks.rows[second.node]
     fenced = second.asynchronous and not first.asynchronous
@@ -103,7 +105,7 @@ def _in_shared_memory(
 
 
 def _in_tensor_memory(
-    clocks: Clocks, first: Access, second: Access, apart: int
+    clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int
 ) -> Violation | None:
     graph = clocks.graph
     here = clocks.rows[second.node]
@@ -126,13 +128,15 @@ def _in_tensor_memory(
     return TensorMemoryOverlap
 
 
-def _never_first(clocks: Clocks, first: Access, second: Access, apart: int) -> Violation:
+def _never_first(
+    clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int
+) -> Violation:
     if clocks.passed(clocks.rows[first.node], second.ends, -apart, False):
         return ReversedOrder
     return NoOrder
 
 
-def aliases(graph: Graph, clocks: Clocks) -> Iterator[PhaseAliasing]:
+def aliases(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
     """Waits whose parity may be read one phase too early or too late.
 
     A wait by parity tells only the current phase from the one before it (PTX ISA,
@@ -167,7 +171,7 @@ def aliases(graph: Graph, clocks: Clocks) -> Iterator[PhaseAliasing]:
                 yield PhaseAliasing(target, action)
 
 
-def overruns(graph: Graph, clocks: Clocks) -> Iterator[PhaseAliasing]:
+def overruns(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
     """Arrivals that may be counted for the phase before theirs, because it is not complete yet."""
     reported: set[tuple[str, str]] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
@@ -185,7 +189,11 @@ def overruns(graph: Graph, clocks: Clocks) -> Iterator[PhaseAliasing]:
 
 
 def _lapped(
-    graph: Graph, clocks: Clocks, use: Use, following: tuple[int, int], target: str
+    graph: EventGraph,
+    clocks: VectorClocks,
+    use: BarrierUse,
+    following: tuple[int, int],
+    target: str,
 ) -> bool:
     """Whether the next phase of the stage can complete while this wait still polls.
 
@@ -203,20 +211,25 @@ def _lapped(
     )
 
 
-def _bytes(graph: Graph, use: Use) -> int:
+def _bytes(graph: EventGraph, use: BarrierUse) -> int:
     action = graph.actions[use.node]
     return action.bytes if action else 0
 
 
 def _early(
-    graph: Graph, clocks: Clocks, row: Row, use: Use, previous: tuple[int, int], target: str
+    graph: EventGraph,
+    clocks: VectorClocks,
+    row: Row,
+    use: BarrierUse,
+    previous: tuple[int, int],
+    target: str,
 ) -> bool:
     """Whether the phase before of the stage may be incomplete when this wait or arrival comes."""
     if graph.finite and previous[0] < 0:
         return False
     phase = (target, previous[0])
 
-    def over(other: Use) -> bool:
+    def over(other: BarrierUse) -> bool:
         end = ((other.process, other.position),)
         return clocks.passed(row, end, other.ahead - previous[1] - use.ahead, False)
 
@@ -226,7 +239,7 @@ def _early(
     return not arrivals or phase in graph.copies or not all(over(other) for other in arrivals)
 
 
-def recycled(graph: Graph, clocks: Clocks) -> Iterator[MixedGenerations]:
+def recycled(graph: EventGraph, clocks: VectorClocks) -> Iterator[MixedGenerations]:
     """Named barriers where someone can arrive for the next generation before this one has met."""
     reported: set[str] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.counterexample import Counterexample, CounterexampleStep
-from pipelink_rules.check.protocol.interpreter import ORDER, PHASE, PROXY, Fault, Interpreter, State
 from pipelink_rules.check.protocol.model import (
     ARRIVE,
     AWAIT,
@@ -20,6 +19,14 @@ from pipelink_rules.check.protocol.model import (
     WRITE,
     Action,
 )
+from pipelink_rules.check.protocol.transition_system import (
+    ORDER,
+    PHASE,
+    PROXY,
+    Fault,
+    RunState,
+    TransitionSystem,
+)
 
 MOST_LINES = 12
 _WARPS = ("some warps", "other warps")
@@ -29,7 +36,7 @@ class _Row(NamedTuple):
     who: str
     texts: tuple[str, ...]
     where: tuple[int, int] | None  # item, stage
-    last: int = 0  # item; rows of several items are told once
+    last: int = 0  # item; rows of several items are one line
 
 
 def lines(counterexample: Counterexample) -> tuple[str, ...]:
@@ -40,7 +47,7 @@ def lines(counterexample: Counterexample) -> tuple[str, ...]:
 class _Renderer:
     def __init__(self, counterexample: Counterexample):
         self.counterexample = counterexample
-        self.interpreter = Interpreter(counterexample.run)
+        self.system = TransitionSystem(counterexample.run)
         self.names = [self._name(index) for index in range(len(counterexample.run.processes))]
 
     def _name(self, index: int) -> str:
@@ -77,7 +84,7 @@ class _Renderer:
         """The same steps with as few changes between processes as they allow."""
         steps = self.counterexample.steps
         body = list(steps[:-1] if self.counterexample.fault else steps)
-        state, found = self.interpreter.start(), []
+        state, found = self.system.start(), []
         current = body[0].process if body else 0
         while body:
             order = sorted(body, key=lambda step: (not step.lands, step.process != current))
@@ -95,22 +102,22 @@ class _Renderer:
         last = steps[-1]
         if state.positions[last.process] != last.position:
             return steps
-        fault = self.interpreter.act(state, last.process)[1]
+        fault = self.system.act(state, last.process)[1]
         return (*found, last) if fault == self.counterexample.fault else steps
 
-    def _do(self, state: State, step: CounterexampleStep) -> State | None:
+    def _do(self, state: RunState, step: CounterexampleStep) -> RunState | None:
         place = (step.process, step.position)
         if step.lands:
-            return self.interpreter.land(state, place) if place in state.flying else None
+            return self.system.land(state, place) if place in state.flying else None
         if state.positions[step.process] != step.position:
             return None
-        after, fault = self.interpreter.act(state, step.process)
+        after, fault = self.system.act(state, step.process)
         return None if fault else after
 
     def _rows(self, steps: tuple[CounterexampleStep, ...]) -> list[_Row]:
         rows: list[_Row] = []
         for step in steps:
-            action = self.interpreter.programs[step.process][step.position]
+            action = self.system.programs[step.process][step.position]
             if step.lands or action.kind in (TOUCH, MEET) or self._idle(step, action):
                 continue
             who, where = self._who(step.process, action), self._where(action)
@@ -125,9 +132,9 @@ class _Renderer:
 
     def _idle(self, step: CounterexampleStep, action: Action) -> bool:
         """Whether it awaits groups of which none is pending."""
-        groups = self.interpreter.pending[step.process][step.position]
+        groups = self.system.pending[step.process][step.position]
         return action.kind == AWAIT and not any(
-            self.interpreter.programs[index][position].kind == action.target
+            self.system.programs[index][position].kind == action.target
             for index, position in groups
         )
 
@@ -155,27 +162,27 @@ class _Renderer:
         )
 
     def _waits(self, place: tuple[int, int]) -> str:
-        action = self.interpreter.programs[place[0]][place[1]]
+        action = self.system.programs[place[0]][place[1]]
         where = self._where(action)
         said = f" for {_at(*where)}" if where else ""
         return f"{self._who(place[0], action)}: {action.origin.text} waits{said} for ever"
 
     def _fault(self, steps: tuple[CounterexampleStep, ...], fault: Fault) -> str:
-        state = self.interpreter.start()
+        state = self.system.start()
         for step in steps[:-1]:
             place = (step.process, step.position)
             if step.lands:
-                state = self.interpreter.land(state, place)
+                state = self.system.land(state, place)
             else:
-                state = self.interpreter.act(state, step.process)[0] or state
-        action = self.interpreter.programs[fault.place[0]][fault.place[1]]
+                state = self.system.act(state, step.process)[0] or state
+        action = self.system.programs[fault.place[0]][fault.place[1]]
         where = self._where(action)
         head = f"{self._who(fault.place[0], action)}: {action.origin.text}"
         head += f": {_at(*where)}" if where else ""
         return f"{head}; {self._explanation(state, action, fault)}"
 
-    def _explanation(self, state: State, action: Action, fault: Fault) -> str:
-        programs = self.interpreter.programs
+    def _explanation(self, state: RunState, action: Action, fault: Fault) -> str:
+        programs = self.system.programs
         others = [programs[index][position] for index, position in fault.others]
         other = others[0] if others else action
         of = f"`{other.origin.text}` of `{other.origin.owner}`"
@@ -185,7 +192,7 @@ class _Renderer:
                 return f"no fence: it may overtake {of}{item}"
             return f"no fence: it need not see {of}{item}"
         if fault.kind == PHASE:
-            at = self.interpreter.mbarriers[
+            at = self.system.mbarriers[
                 action.target, action.item % self.counterexample.run.barriers[action.target].stages
             ]
             stages = self.counterexample.run.barriers[action.target].stages
@@ -195,14 +202,14 @@ class _Renderer:
             return f"the barrier is at item {counted}, and its parity looks the same"
         if fault.kind != ORDER:
             threads = self.counterexample.run.named[action.target].threads
-            here = state.rounds[self.interpreter.named[action.target]] // threads
+            here = state.rounds[self.system.named[action.target]] // threads
             return f"it is for round {action.item}, and counts for round {here}"
         flying = [programs[i][p] for i, p in fault.others if (i, p) in state.flying]
         if flying:
             return f"`{flying[0].origin.text}` still writes item {flying[0].item} there"
         if action.kind in (COPY, WRITE) and other.kind not in (COPY, WRITE):
             return f"{of} still reads item {other.item} there"
-        holds = state.contents[self.interpreter.slots[self.interpreter.slot(fault.place)]][0]
+        holds = state.contents[self.system.slots[self.system.slot(fault.place)]][0]
         if action.kind in (COPY, WRITE):
             return f"it wipes out item {holds}"
         verb = "finds" if action.kind == READ else "reads"

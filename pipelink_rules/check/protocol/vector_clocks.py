@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from operator import add
 
-from pipelink_rules.check.protocol.event_graph import Graph
+from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.model import FENCE, Position
 
 NEVER = float("-inf")
 Row = list[float]
 
 
-class Clocks:
+class VectorClocks:
     """The fixed point of the clocks over the periods."""
 
-    def __init__(self, graph: Graph, order: list[int]):
+    def __init__(self, graph: EventGraph, order: list[int]):
         self.graph = graph
         self.count = len(graph.lengths)
         self.rows: list[Row] = [[NEVER] * (2 * self.count) for _ in graph.before]

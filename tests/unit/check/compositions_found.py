@@ -21,7 +21,12 @@ from pipelink_rules.check.protocol.model import (
     Named,
     Process,
 )
-from pipelink_rules.check.protocol.problem import NoOrder, PhaseAliasing, Problem, StoreStillReads
+from pipelink_rules.check.protocol.protocol_problems import (
+    NoOrder,
+    PhaseAliasing,
+    Problem,
+    StoreStillReads,
+)
 
 _ACTION = re.compile(r"(\w+) ([A-Za-z]+)(-?\d+)(?: x(\d+))?(?: \+(\d+))?(?: (\w+))?")
 

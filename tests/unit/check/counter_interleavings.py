@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipelink_rules.check.counters.analyze import (
+from pipelink_rules.check.counters.analyze_group import (
     ALL,
     READ,
     SIGNAL,

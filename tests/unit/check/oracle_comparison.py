@@ -15,7 +15,7 @@ from unit.check.tensor_compositions import stored, tensor
 
 from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.model import Composition, unroll
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     NoProxyFence,
     Problem,
     TensorAccessNotAwaited,

@@ -18,11 +18,11 @@ from pipelink_rules.check.check import CHECKS, check, check_stages, codes
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.cases import Range, ranges, sequences, stage_choices
-from pipelink_rules.check.protocol.checks import to_diagnostics
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Action, Origin
-from pipelink_rules.check.protocol.problem import PhaseAliasing
+from pipelink_rules.check.protocol.protocol_checks import to_diagnostics
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, warp_sets
+from pipelink_rules.check.protocol.protocol_problems import PhaseAliasing
 from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.model.target import TARGETS
 

@@ -14,14 +14,14 @@ from pipelink_rules.check.check import check
 from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.process_builder import ProcessBuilder
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.protocol_problems import (
     NoOrder,
     PhaseAliasing,
     Problem,
     WrongBytes,
 )
-from pipelink_rules.check.protocol.process_builder import ProcessBuilder
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.source_span import Expr
 from pipelink_rules.model.target import TARGETS

@@ -7,7 +7,7 @@ import random
 import pytest
 from counter_interleavings import explore
 
-from pipelink_rules.check.counters.analyze import (
+from pipelink_rules.check.counters.analyze_group import (
     ALL,
     READ,
     SIGNAL,

@@ -18,7 +18,8 @@ from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.cases import ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition, unroll
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
     Deadlock,
     MmaStillReads,
@@ -28,7 +29,6 @@ from pipelink_rules.check.protocol.problem import (
     WrongArrivals,
     WrongBytes,
 )
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
 
 HANDOVER = [

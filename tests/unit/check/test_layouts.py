@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelink_rules.check.layout import describe, difference, swizzled, terms
+from pipelink_rules.check.tile_layouts import describe, difference, swizzled, terms
 from pipelink_rules.model.contract import DTYPES, Layout, Member
 from pipelink_rules.model.source_span import Expr
 

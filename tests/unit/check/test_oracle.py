@@ -16,7 +16,7 @@ from unit.check.oracle_comparison import MAKERS, SEEDS, compare
 
 from pipelink_rules.check.protocol import analyze, event_graph, races, vector_clocks
 from pipelink_rules.check.protocol.model import MMA, STORE
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     NoProxyFence,
     Problem,
@@ -86,10 +86,10 @@ def _without(kind: type[Problem]) -> Callable[[Any], Any]:
 
 # What the graph does not know -> the function that knows it, and what it becomes.
 BROKEN: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
-    "that fences help": (vector_clocks.Clocks, "passed", _never_fenced),
-    "that fences are needed": (vector_clocks.Clocks, "passed", _always_fenced),
+    "that fences help": (vector_clocks.VectorClocks, "passed", _never_fenced),
+    "that fences are needed": (vector_clocks.VectorClocks, "passed", _always_fenced),
     "that reads need a fence": (races, "_in_shared_memory", _reads_without_fence),
-    "when a period is over": (vector_clocks.Clocks, "passed", _one_period_late),
+    "when a period is over": (vector_clocks.VectorClocks, "passed", _one_period_late),
     "when groups are over": (event_graph, "completions", _over_at_once),
     "that stages are used again": (analyze, "races", _only(lambda p: p.distance == 0)),
     "that data come first": (analyze, "races", _only(lambda p: p.distance != 0)),

@@ -13,7 +13,7 @@ from interleavings import DEADLOCK, OK, explore
 
 from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.async_groups import completions, in_flight
-from pipelink_rules.check.protocol.event_graph import Access, Graph
+from pipelink_rules.check.protocol.event_graph import EventGraph, MemoryAccess
 from pipelink_rules.check.protocol.liveness import order_of
 from pipelink_rules.check.protocol.model import (
     AWAIT,
@@ -34,11 +34,11 @@ from pipelink_rules.check.protocol.model import (
     Process,
     unroll,
 )
-from pipelink_rules.check.protocol.problem import NoProxyFence, StarvedWait
-from pipelink_rules.check.protocol.vector_clocks import Clocks
+from pipelink_rules.check.protocol.protocol_problems import NoProxyFence, StarvedWait
+from pipelink_rules.check.protocol.vector_clocks import VectorClocks
 
 
-def reaches(graph: Graph, start: int, goal: int, fenced: bool) -> bool:
+def reaches(graph: EventGraph, start: int, goal: int, fenced: bool) -> bool:
     """Whether a path leads from one node to another, over a fence if asked."""
     after: dict[int, list[int]] = {}
     for node, edges in enumerate(graph.before):
@@ -61,9 +61,9 @@ def reaches(graph: Graph, start: int, goal: int, fenced: bool) -> bool:
 
 def unfenced_pairs(run: Composition) -> set[tuple[str, str]]:
     """Every generic access that an asynchronous one of the same stage follows without a fence."""
-    graph = Graph(run)
+    graph = EventGraph(run)
     found = set()
-    accesses: list[Access] = [item for items in graph.accesses.values() for item in items]
+    accesses: list[MemoryAccess] = [item for items in graph.accesses.values() for item in items]
     for first in accesses:
         for second in accesses:
             a, b = first.action, second.action
@@ -91,8 +91,8 @@ def test_fences_are_found_where_a_search_finds_them() -> None:
 
 def test_clocks_are_reachability() -> None:
     for composition in (gemm(2, 3), ping_pong(), proxied(random.Random(3))):
-        graph = Graph(unroll(composition, 3))
-        clocks = Clocks(graph, order_of(graph).order)
+        graph = EventGraph(unroll(composition, 3))
+        clocks = VectorClocks(graph, order_of(graph).order)
         for node in range(0, len(graph.actions), 3):
             for process, base in enumerate(graph.base):
                 for position in range(graph.lengths[process]):
@@ -101,7 +101,7 @@ def test_clocks_are_reachability() -> None:
 
 
 def test_cycle_is_short_and_closed() -> None:
-    graph = Graph(gemm(stages=1, trip=4, lag=1))
+    graph = EventGraph(gemm(stages=1, trip=4, lag=1))
     cycle = order_of(graph).cycle
     assert sum(distance for _, _, distance in cycle) <= 0
     assert [edge[1] for edge in cycle] == [edge[0] for edge in cycle[1:] + cycle[:1]]
@@ -121,7 +121,7 @@ def turns(first: bool, second: bool) -> Composition:
 
 def test_distances_may_be_negative() -> None:
     """An operation before the first period shifts a whole role by a period."""
-    graph = Graph(turns(True, True))
+    graph = EventGraph(turns(True, True))
     assert any(distance < 0 for edges in graph.before for _, distance in edges)
     assert len(order_of(graph).order) == len(graph.before)
     assert not analyze_case(turns(True, True)) and not analyze_case(unroll(turns(True, True), 3))
@@ -195,7 +195,7 @@ def test_what_is_written_was_loaded(period: list[Action], late: list[int]) -> No
 
 
 def test_a_copy_ends_where_its_barrier_is_waited_for() -> None:
-    graph = Graph(gemm(2, 1))
+    graph = EventGraph(gemm(2, 1))
     (copy,) = [a for items in graph.accesses.values() for a in items if a.action.kind == COPY]
     (end,) = copy.ends
     assert end == (1, 0)

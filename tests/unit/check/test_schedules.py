@@ -22,7 +22,7 @@ from pipelink_rules.check.protocol.counterexample import (
     find_counterexample,
 )
 from pipelink_rules.check.protocol.model import Composition
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     MmaStillReads,
     Problem,

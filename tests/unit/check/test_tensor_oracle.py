@@ -26,13 +26,13 @@ from pipelink_rules.check.protocol.model import (
     Composition,
     unroll,
 )
-from pipelink_rules.check.protocol.problem import (
+from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.check.protocol.protocol_problems import (
     NoOrder,
     NoTensorFence,
     TensorMemoryOverlap,
     WrongArrivals,
 )
-from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 
 SCENARIOS = {
     "correct": (accumulators(), None, OK),

@@ -12,7 +12,7 @@ from pipelink_rules.check.protocol import (
     messages_counts,
     messages_deadlock,
     messages_order,
-    problem,
+    protocol_problems,
 )
 from pipelink_rules.check.protocol.analyze import Found, find_problems
 from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counterexample
@@ -22,30 +22,30 @@ from pipelink_rules.check.protocol.render_counterexample import lines
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 
 # Every class of problem has a function of its own, which takes a Found of this class.
-MESSAGES: dict[type[problem.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {
-    problem.ItemNotAcquired: messages_counts.item_not_acquired,
-    problem.UnequalRates: messages_counts.unequal_rates,
-    problem.WrongArrivals: messages_counts.wrong_arrivals,
-    problem.WrongBytes: messages_counts.wrong_bytes,
-    problem.WrongThreads: messages_counts.wrong_threads,
-    problem.UnequalBarrierUse: messages_counts.unequal_barrier_use,
-    problem.UnwrittenRead: messages_counts.unwritten_read,
-    problem.Deadlock: messages_deadlock.deadlock,
-    problem.StarvedWait: messages_deadlock.starved_wait,
-    problem.MmaStillReads: messages_async.mma_still_reads,
-    problem.AccumulatorsInFlight: messages_async.accumulators_in_flight,
-    problem.MmaNotAwaited: messages_async.mma_not_awaited,
-    problem.StoreStillReads: messages_async.store_still_reads,
-    problem.StoreNotAwaited: messages_async.store_not_awaited,
-    problem.TensorMemoryOverlap: messages_async.tensor_memory_overlap,
-    problem.TensorLoadInFlight: messages_async.tensor_load_in_flight,
-    problem.TensorAccessNotAwaited: messages_async.tensor_access_not_awaited,
-    problem.NoTensorFence: messages_async.no_tensor_fence,
-    problem.MixedGenerations: messages_order.mixed_generations,
-    problem.PhaseAliasing: messages_order.phase_aliasing,
-    problem.ReversedOrder: messages_order.reversed_order,
-    problem.NoOrder: messages_order.no_order,
-    problem.NoProxyFence: messages_order.no_proxy_fence,
+MESSAGES: dict[type[protocol_problems.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {
+    protocol_problems.ItemNotAcquired: messages_counts.item_not_acquired,
+    protocol_problems.UnequalRates: messages_counts.unequal_rates,
+    protocol_problems.WrongArrivals: messages_counts.wrong_arrivals,
+    protocol_problems.WrongBytes: messages_counts.wrong_bytes,
+    protocol_problems.WrongThreads: messages_counts.wrong_threads,
+    protocol_problems.UnequalBarrierUse: messages_counts.unequal_barrier_use,
+    protocol_problems.UnwrittenRead: messages_counts.unwritten_read,
+    protocol_problems.Deadlock: messages_deadlock.deadlock,
+    protocol_problems.StarvedWait: messages_deadlock.starved_wait,
+    protocol_problems.MmaStillReads: messages_async.mma_still_reads,
+    protocol_problems.AccumulatorsInFlight: messages_async.accumulators_in_flight,
+    protocol_problems.MmaNotAwaited: messages_async.mma_not_awaited,
+    protocol_problems.StoreStillReads: messages_async.store_still_reads,
+    protocol_problems.StoreNotAwaited: messages_async.store_not_awaited,
+    protocol_problems.TensorMemoryOverlap: messages_async.tensor_memory_overlap,
+    protocol_problems.TensorLoadInFlight: messages_async.tensor_load_in_flight,
+    protocol_problems.TensorAccessNotAwaited: messages_async.tensor_access_not_awaited,
+    protocol_problems.NoTensorFence: messages_async.no_tensor_fence,
+    protocol_problems.MixedGenerations: messages_order.mixed_generations,
+    protocol_problems.PhaseAliasing: messages_order.phase_aliasing,
+    protocol_problems.ReversedOrder: messages_order.reversed_order,
+    protocol_problems.NoOrder: messages_order.no_order,
+    protocol_problems.NoProxyFence: messages_order.no_proxy_fence,
 }
 CODES = (
     "PL0201",
@@ -79,13 +79,13 @@ def check_protocol(
 
 
 def to_diagnostics(
-    index: ProgramIndex, found: Iterable[Found[problem.Problem]]
+    index: ProgramIndex, found: Iterable[Found[protocol_problems.Problem]]
 ) -> Iterator[Diagnostic]:
     """One diagnostic per subject and group of problems that are consequences of each other.
 
     With the shortest runs into them, as far as a bounded search finds some.
     """
-    reported: dict[tuple[int, str], tuple[Diagnostic, Found[problem.Problem]]] = {}
+    reported: dict[tuple[int, str], tuple[Diagnostic, Found[protocol_problems.Problem]]] = {}
     for case in sorted(found, key=lambda case: case.problem.rank):
         diagnostic = MESSAGES[type(case.problem)](index, case)
         reported.setdefault((case.problem.rank // 10, diagnostic.subject), (diagnostic, case))

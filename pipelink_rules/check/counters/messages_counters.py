@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipelink_rules.check.counters.analyze import (
+from pipelink_rules.check.counters.analyze_group import (
     AccessProblem,
     EndlessWait,
     GroupProblem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pipelink_rules.check.counters.analyze import analyze
+from pipelink_rules.check.counters.analyze_group import analyze
 from pipelink_rules.check.counters.counter_groups import (
     TileNumbering,
     Undecidable,
@@ -14,7 +14,7 @@ from pipelink_rules.check.counters.counter_groups import (
     tile_numberings,
     users,
 )
-from pipelink_rules.check.counters.messages import to_diagnostic, undecidable
+from pipelink_rules.check.counters.messages_counters import to_diagnostic, undecidable
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.expression.expression import evaluate, names

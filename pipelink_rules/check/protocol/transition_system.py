@@ -52,7 +52,7 @@ class Fault(NamedTuple):
     others: tuple[Place, ...] = ()
 
 
-class State(NamedTuple):
+class RunState(NamedTuple):
     """Everything that decides what can happen next."""
 
     positions: tuple[int, ...]
@@ -63,7 +63,7 @@ class State(NamedTuple):
     unseen: frozenset[Place]  # generic accesses
 
 
-class Interpreter:
+class TransitionSystem:
     """The transitions of a run.  `usable`: no action is of a kind that is not known here."""
 
     def __init__(self, run: Composition):
@@ -96,10 +96,10 @@ class Interpreter:
             for place in places:
                 self.bytes[place] = announced[phase] // len(places)
 
-    def start(self) -> State:
+    def start(self) -> RunState:
         """Before anything has happened."""
         phases = [(0, self.run.barriers[name].arrivals, 0) for name, _ in self.mbarriers]
-        return State(
+        return RunState(
             (0,) * len(self.programs),
             tuple(phases),
             ((-1, 0),) * len(self.slots),
@@ -108,12 +108,12 @@ class Interpreter:
             frozenset(),
         )
 
-    def action(self, state: State, index: int) -> Action | None:
+    def action(self, state: RunState, index: int) -> Action | None:
         """What a process does next."""
         position = state.positions[index]
         return self.programs[index][position] if position < len(self.programs[index]) else None
 
-    def passes(self, state: State, action: Action) -> bool | None:
+    def passes(self, state: RunState, action: Action) -> bool | None:
         """Whether a wait passes now; None where it takes one phase for another."""
         if action.kind == MEET:
             wanted = (action.item + 1) * self.run.named[action.target].threads
@@ -126,7 +126,7 @@ class Interpreter:
         stages = self.run.barriers[barrier].stages
         return item // stages, self.mbarriers[barrier, item % stages]
 
-    def act(self, state: State, index: int) -> tuple[State | None, Fault | None]:
+    def act(self, state: RunState, index: int) -> tuple[RunState | None, Fault | None]:
         """The state after the next action of a process; None where it cannot be done now."""
         position = state.positions[index]
         action, place = self.programs[index][position], (index, position)
@@ -154,7 +154,7 @@ class Interpreter:
             return self._access(state, moved, place, action)
         return moved, None  # awaits and touches: what is pending depends on the position alone
 
-    def _counted(self, state: State, at: int, name: str, came: int, size: int) -> State:
+    def _counted(self, state: RunState, at: int, name: str, came: int, size: int) -> RunState:
         phase, missing, left = state.phases[at]
         missing, left = missing - came, left + size
         while missing <= 0 and left == 0:
@@ -162,8 +162,8 @@ class Interpreter:
         return state._replace(phases=_put(state.phases, at, (phase, missing, left)))
 
     def _access(
-        self, state: State, moved: State, place: Place, action: Action
-    ) -> tuple[State | None, Fault | None]:
+        self, state: RunState, moved: RunState, place: Place, action: Action
+    ) -> tuple[RunState | None, Fault | None]:
         target, item, kind = action.target, action.item, action.kind
         stages = self.run.memories[target].stages
         slot = target, item % stages
@@ -192,7 +192,7 @@ class Interpreter:
             moved = moved._replace(unseen=moved.unseen | {place})
         return moved, fault
 
-    def _crossing(self, state: State, place: Place, action: Action, slot: Slot) -> Fault | None:
+    def _crossing(self, state: RunState, place: Place, action: Action, slot: Slot) -> Fault | None:
         if action.kind in (READ, WRITE) or not state.unseen:
             return None
         met = [
@@ -207,7 +207,7 @@ class Interpreter:
         ]
         return Fault(PROXY, place, tuple(met)) if met else None
 
-    def land(self, state: State, place: Place) -> State:
+    def land(self, state: RunState, place: Place) -> RunState:
         """A copy has arrived: its data are there, and its bytes are counted."""
         action = self.at(place)
         at = self.slots[self.slot(place)]
@@ -219,7 +219,7 @@ class Interpreter:
         _, barrier = self._phase(action.barrier, action.item)
         return self._counted(landed, barrier, action.barrier, 0, -self.bytes[place])
 
-    def _reading(self, state: State) -> Iterator[Place]:
+    def _reading(self, state: RunState) -> Iterator[Place]:
         """The groups of all processes that may still read."""
         for index, position in enumerate(state.positions):
             yield from self.pending[index][position]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.model import Origin
-from pipelink_rules.check.protocol.problem import Problem
+from pipelink_rules.check.protocol.protocol_problems import Problem
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY
 from pipelink_rules.model.source_span import Span
