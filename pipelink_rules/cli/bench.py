@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ SCRIPTS = {
     "host": "check, place, swap and null build on this machine",
     "tables": "docs/results.md from benchmarks/results/",
 }
-_FILES = {"gpu": "run.py", "host": "host.py", "tables": "tables.py"}
+_MODULES = {"gpu": "run", "host": "host", "tables": "tables"}  # of benchmarks/measure
 
 
 def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,23 +26,27 @@ def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
-    """Runs the script in a process of its own."""
-    script = benchmarks_folder(arguments.root) / _FILES[arguments.script]
-    done = subprocess.run([sys.executable, str(script), *arguments.rest], check=False)
+    """Run the module in a separate process; return its exit status."""
+    module = f"benchmarks.measure.{_MODULES[arguments.script]}"
+    path = [str(checkout_with_benchmarks(arguments.root)), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments.rest],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
+        check=False,
+    )
     return done.returncode
 
 
-def benchmarks_folder(root: str | None) -> Path:
-    """The benchmarks of a checkout; PL0010 where PipeLink was installed without them."""
+def checkout_with_benchmarks(root: str | None) -> Path:
+    """Return the top of a checkout; PL0010 if PipeLink is installed without its benchmarks."""
     tops = ([Path(root)] if root else []) + [Path(__file__).resolve().parents[2], Path.cwd()]
     for top in tops:
-        folder = top / "benchmarks"
-        if (folder / "run.py").is_file():
-            return folder
+        if (top / "benchmarks/measure/run.py").is_file():
+            return top
     raise error(
         "PL0010",
         "the benchmarks are not here",
-        expected="a checkout of PipeLink with benchmarks/run.py",
+        expected="a checkout of PipeLink with benchmarks/measure/run.py",
         found=str(Path.cwd()),
         helps=("run it in a checkout, or name one with --root",),
     )

@@ -1,6 +1,6 @@
 """Whatever the input, it is accepted or refused with a code and a place: a sample of the faults.
 
-`python benchmarks/fuzz.py` tries 20,000 inputs of each kind; what it found stays below.
+`python -m benchmarks.validation.fuzz` tries 20,000 inputs of each kind; what it found stays below.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def survives(name: str, seed: int, folder: Path) -> None:
     kind = KINDS[name]
     value = kind.broken(seed)
     verdict = judge(lambda: kind.read(value, folder), str(folder), kind.positions)
-    again = f"benchmarks/fuzz.py --kind {name!r} --show {seed}"
+    again = f"benchmarks/validation/fuzz.py --kind {name!r} --show {seed}"
     assert verdict.outcome != "fault", f"{verdict.reason}: {again}"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,12 @@ from reasons import CLASSES
 from valid import findings_of
 from whole import Outcome, mutants, outcome
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
+from benchmarks.validation import mutation, page
 
-import mutation  # noqa: E402
-import proof  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 SAMPLE = 12  # mutants of each megakernel
-RESULTS = json.loads((proof.RESULTS / "mutation.json").read_text(encoding="utf-8"))
+RESULTS = json.loads((page.RESULTS / "mutation.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("megakernel", sorted(shipped_declarations.megakernels()))
@@ -44,7 +41,7 @@ def test_the_full_run_left_no_survivor() -> None:
 
 
 def test_every_class_has_a_reason() -> None:
-    reasons = yaml.safe_load(proof.REASONS.read_text(encoding="utf-8"))
+    reasons = yaml.safe_load(page.REASONS.read_text(encoding="utf-8"))
     assert list(reasons) == list(CLASSES)
     used = {name for t in RESULTS["megakernels"].values() for name in t["equivalent"]}
     assert used == set(CLASSES)
@@ -60,10 +57,10 @@ def test_survivors_are_told() -> None:
 
 @pytest.mark.parametrize("start", [0, 1000])
 def test_right_programs_have_no_finding(start: int) -> None:
-    """By construction; 600 of them in benchmarks/oracle.py."""
+    """By construction; 600 of them in benchmarks/validation/interleavings.py."""
     assert [line for seed in range(start, start + 12) for line in findings_of(seed)] == []
 
 
 def test_page_shows_the_results() -> None:
-    told = proof.PAGE.read_text(encoding="utf-8")
-    assert told == proof.page(), "run benchmarks/proof.py"
+    told = page.PAGE.read_text(encoding="utf-8")
+    assert told == page.page(), "run benchmarks/validation/page.py"

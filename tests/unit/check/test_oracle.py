@@ -1,6 +1,6 @@
 """20,400 compositions, judged by the graph and run in every interleaving: they agree.
 
-benchmarks/oracle.py runs the same seeds and writes docs/proof.md.
+benchmarks/validation/interleavings.py runs the same seeds and writes docs/proof.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pipelink_rules.check.protocol.protocol_problems import (
     WrongBytes,
 )
 
-RESULTS = Path(__file__).resolve().parents[3] / "benchmarks/results/proof/oracle.json"
+RESULTS = Path(__file__).resolve().parents[3] / "benchmarks/results/validation/oracle.json"
 CHUNK = 100  # seeds of one test: workers share them
 
 

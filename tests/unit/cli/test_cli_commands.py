@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -232,13 +233,15 @@ def test_a_file_that_contradicts_itself_is_a_finding_about_it(
 def test_bench_forwards(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
-    def run(command: list[str], check: bool) -> SimpleNamespace:
-        calls.append(command)
+    def run(command: list[str], env: dict[str, str], check: bool) -> SimpleNamespace:
+        calls.append((command, env["PYTHONPATH"].split(os.pathsep)[0]))
         return SimpleNamespace(returncode=7)
 
     monkeypatch.setattr("pipelink_rules.cli.bench.subprocess.run", run)
     assert main(["bench", "gpu", "--pairs", "3"]) == 7
-    assert calls[0][1:] == [str(ROOT / "benchmarks" / "run.py"), "--pairs", "3"]
+    ((command, path),) = calls
+    assert command[1:] == ["-m", "benchmarks.measure.run", "--pairs", "3"]
+    assert path == str(ROOT)
 
 
 def test_link_needs_a_build_and_another_folder(

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-sys.path.append(str(ROOT / "benchmarks"))
+from benchmarks.measure import references, tables
+from benchmarks.monolith import baseline
 
-import references  # noqa: E402
-import tables  # noqa: E402
-from monolith import baseline  # noqa: E402
+ROOT = Path(__file__).parents[3]
 
 MEGAKERNELS = sorted(path.parent.name for path in (ROOT / "megakernels").glob("*/SConscript"))
 
@@ -81,7 +78,9 @@ def test_the_page_in_the_repository_is_made_of_the_results_in_it() -> None:
     results = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
     if not results:
         pytest.skip("nothing was measured yet")
-    assert tables.PAGE.read_text() == tables.page(results), "run python benchmarks/tables.py"
+    assert tables.PAGE.read_text() == tables.page(results), (
+        "run python -m benchmarks.measure.tables"
+    )
 
 
 def test_the_summary_of_no_results() -> None:

@@ -12,18 +12,19 @@ from typing import Any
 import pytest
 import shipped_declarations
 
-ROOT = Path(__file__).parents[3]
-sys.path.append(str(ROOT / "benchmarks"))
+from benchmarks.validation import (
+    instrumented_launches,
+    interval_accuracy,
+    page,
+    page_gpu,
+    refused_cases,
+    refused_on_gpu,
+    result_files,
+    run_suspect,
+)
+from benchmarks.validation.isolated_process import in_child
 
-import cases  # noqa: E402
-import forced  # noqa: E402
-import instrumented  # noqa: E402
-import proof  # noqa: E402
-import proof_gpu  # noqa: E402
-import proofs  # noqa: E402
-import steady  # noqa: E402
-import tried  # noqa: E402
-from children import in_child  # noqa: E402
+ROOT = Path(__file__).parents[3]
 
 RIGHT = {
     "runtime": "jitter",
@@ -76,17 +77,17 @@ def test_children() -> None:
 )
 def test_verdicts(changes: dict[str, Any], verdict: str, words: str) -> None:
     seen = {**RIGHT, **changes}
-    assert tried.verdict_of(seen) == verdict
-    assert words in tried.told(seen)
+    assert run_suspect.verdict_of(seen) == verdict
+    assert words in run_suspect.observation(seen)
 
 
 def test_sections_are_written_row_by_row(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "h200.json"
-    proofs.put(path, "other", {"rows": [1]})
-    section = proofs.Section(path, "forced")
+    result_files.put(path, "other", {"rows": [1]})
+    section = result_files.Section(path, "forced")
     section.head(date="today")
     section.row({"name": "a"})
-    assert proofs.read(path) == {
+    assert result_files.read(path) == {
         "other": {"rows": [1]},
         "forced": {"date": "today", "rows": [{"name": "a"}]},
     }
@@ -97,8 +98,10 @@ def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in ("torch", "correctness"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     rows = [{"name": n, "megakernel": "gemm", "sizes": {}, "codes": []} for n in ("one", "two")]
-    monkeypatch.setattr(forced, "PLAN", tmp_path / "plan.json")
-    proofs.put(tmp_path / "plan.json", "forced", [*rows, {"name": "three", "problem": "refused"}])
+    monkeypatch.setattr(refused_on_gpu, "PLAN", tmp_path / "plan.json")
+    result_files.put(
+        tmp_path / "plan.json", "forced", [*rows, {"name": "three", "problem": "refused"}]
+    )
     asked: list[tuple[str, str]] = []
 
     def child(in_child: Any, path: Path, row: dict[str, Any], launches: int) -> dict[str, Any]:
@@ -106,27 +109,27 @@ def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.Monkey
         hang = {"hang": "x waits"} if row["name"] == "one" else {}
         return {**RIGHT, "runtime": path.parent.name, "launches": launches, **hang}
 
-    monkeypatch.setattr(forced, "try_child", child)
-    monkeypatch.setattr(forced, "begun", proofs.Section)
-    monkeypatch.setattr(forced, "racechecked", lambda folder, name: f"{folder.name} {name}")
+    monkeypatch.setattr(refused_on_gpu, "try_child", child)
+    monkeypatch.setattr(refused_on_gpu, "open_section", result_files.Section)
+    monkeypatch.setattr(refused_on_gpu, "racechecked", lambda folder, name: f"{folder.name} {name}")
     out = tmp_path / "out.json"
-    assert forced.run_all([], out, 100) == 0
+    assert refused_on_gpu.run_all([], out, 100) == 0
     assert asked == [("one", "watchdog"), ("two", "watchdog"), ("two", "jitter")]
-    assert [r["verdict"] for r in proofs.read(out)["forced"]["rows"]] == ["hang", "right"]
-    assert "racecheck: watchdog gemm" in proofs.read(out)["forced"]["rows"][1]["told"]
-    assert forced.run_all(["two"], out, 0) == 1
-    assert "left out" in proofs.read(out)["forced"]["rows"][0]["told"]
+    assert [r["verdict"] for r in result_files.read(out)["forced"]["rows"]] == ["hang", "right"]
+    assert "racecheck: watchdog gemm" in result_files.read(out)["forced"]["rows"][1]["observed"]
+    assert refused_on_gpu.run_all(["two"], out, 0) == 1
+    assert "left out" in result_files.read(out)["forced"]["rows"][0]["observed"]
 
 
 def test_a_step_is_what_more_steps_take() -> None:
     """10 us for start and end; 64 steps of 1024 cycles at 2 GHz, and 192."""
     times = [10 + steps * 1024 / 2000 for steps in (64, 192)]
-    assert steady.step_of(*times, clock_mhz=2000, steps=64) == pytest.approx(1024)
+    assert interval_accuracy.step_of(*times, clock_mhz=2000, steps=64) == pytest.approx(1024)
 
 
 @pytest.mark.parametrize(("name", "arch"), shipped_declarations.pairs())
 def test_every_megakernel_has_an_estimate(name: str, arch: str) -> None:
-    row = steady.estimate(
+    row = interval_accuracy.estimate(
         shipped_declarations.program_of(name, arch), shipped_declarations.placement_of(name, arch)
     )
     assert row["cycles"] > 0 and row["steps"] >= 16 and row["bound"]
@@ -137,31 +140,35 @@ def test_the_launches_of_a_megakernel_in_a_word() -> None:
     good = {"launches": 1000, "differing": 0, "wrong": 0}
     row = {"release": good, "jitter": good, "recorded": "as in the contracts"}
     row["sanitizer"] = {"memcheck": "ok", "racecheck": "exception: known"}
-    assert instrumented.verdict_of(row) == "ok"
-    assert "1 of 1000" in instrumented.verdict_of({**row, "jitter": {**good, "differing": 1}})
-    assert "elements" in instrumented.verdict_of({**row, "release": {**good, "wrong": 4}})
-    assert "memcheck" in instrumented.verdict_of({**row, "sanitizer": {"memcheck": "3 findings"}})
-    assert instrumented.verdict_of({**row, "recorded": "differs"}) == "differs"
-    assert instrumented.verdict_of({"problem": "hangs"}) == "hangs"
+    assert instrumented_launches.verdict_of(row) == "ok"
+    assert "1 of 1000" in instrumented_launches.verdict_of(
+        {**row, "jitter": {**good, "differing": 1}}
+    )
+    assert "elements" in instrumented_launches.verdict_of({**row, "release": {**good, "wrong": 4}})
+    assert "memcheck" in instrumented_launches.verdict_of(
+        {**row, "sanitizer": {"memcheck": "3 findings"}}
+    )
+    assert instrumented_launches.verdict_of({**row, "recorded": "differs"}) == "differs"
+    assert instrumented_launches.verdict_of({"problem": "hangs"}) == "hangs"
 
 
 HEAD = {"date": "today", "card": "H200", "driver": "1", "toolkit": "13.5", "command": "python x"}
 
 
 def test_what_did_not_run_is_said() -> None:
-    text = "\n".join(proof_gpu.gpu_lines({}, {}, []))
-    assert text.count("Not run yet: `python benchmarks/") == 4
+    text = "\n".join(page_gpu.gpu_lines({}, {}, []))
+    assert text.count("Not run yet: `python -m benchmarks.") == 4
     assert "13.5" not in text
 
 
 def test_tables() -> None:
     row = {"name": "a", "megakernel": "gemm", "what": "It | hangs.", "codes": ["PL0401", "PL0204"]}
     rows = [
-        {**row, "verdict": "hang", "told": "x waits"},
-        {**row, "verdict": "right", "told": "30 launches right", "name": "b"},
-        {**row, "verdict": "right", "told": "30 launches right"},
+        {**row, "verdict": "hang", "observed": "x waits"},
+        {**row, "verdict": "right", "observed": "30 launches right", "name": "b"},
+        {**row, "verdict": "right", "observed": "30 launches right"},
     ]
-    trial = {"megakernel": "gemm", "text": "gemm: t", "reason": "resources", "told": "good"}
+    trial = {"megakernel": "gemm", "text": "gemm: t", "reason": "resources", "observed": "good"}
     results = {
         "forced": {**HEAD, "rows": rows},
         "trials": {
@@ -178,7 +185,7 @@ def test_tables() -> None:
         },
         "steady": {**HEAD, "rows": [{"megakernel": "gemm", "cycles": 1024.0, "measured": 1100.0}]},
     }
-    text = "\n".join(proof_gpu.gpu_lines(results, {"b": "Said the manual."}, ["gemm", "lost"]))
+    text = "\n".join(page_gpu.gpu_lines(results, {"b": "Said the manual."}, ["gemm", "lost"]))
     assert "1 hang; 2 went right" in text and "It \\| hangs." in text
     assert "[PL0401](errors/PL0401.md), PL0204" in text
     assert "Said the manual." in text and text.count("No reason is written down") == 1
@@ -192,12 +199,12 @@ def test_tables() -> None:
 
 def test_the_page_shows_the_results_there_are() -> None:
     """Every megakernel of the repository, every mistake that ran, and why some go right."""
-    results = proofs.read(proofs.RESULTS)
-    lines = proof.page().splitlines()
-    harmless = {case.name: case.harmless for case in cases.cases()}
+    results = result_files.read(result_files.RESULTS)
+    lines = page.page().splitlines()
+    harmless = {case.name: case.harmless for case in refused_cases.cases()}
     hopper = sorted(name for name, arch in shipped_declarations.pairs() if arch == "sm_90a")
-    assert proof.megakernels() == hopper
-    for line in proof_gpu.gpu_lines(results, harmless, hopper):
+    assert page.megakernels() == hopper
+    for line in page_gpu.gpu_lines(results, harmless, hopper):
         assert line in lines
     if "launches" in results:
         table = lines[lines.index("## A thousand launches") :]
@@ -205,4 +212,4 @@ def test_the_page_shows_the_results_there_are() -> None:
     for row in results.get("forced", {}).get("rows", []):
         assert row["verdict"] != "right" or harmless[row["name"]], f"{row['name']}: why?"
     for row in results.get("trials", {}).get("rows", []):
-        assert proof_gpu.verdict_of_trial(row) in ("right", "refused"), row["text"]
+        assert page_gpu.verdict_of_trial(row) in ("right", "refused"), row["text"]

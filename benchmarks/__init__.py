@@ -1,0 +1,1 @@
+"""Measurements (`measure`) and validation of the checker (`validation`); run modules with -m."""

@@ -1,0 +1,1 @@
+"""What kernels, the launcher and the build cost: docs/results.md."""

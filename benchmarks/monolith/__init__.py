@@ -1,0 +1,1 @@
+"""A hand-written fused GEMM to compare with."""

@@ -1,0 +1,189 @@
+"""Generate the part of docs/proof.md about runs on a GPU: results -> lines.
+
+A section that has not been run says so, with the command that runs it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from benchmarks.paths import ROOT
+
+NOT_RUN = "Not run yet: `{command}`."
+TOOLS = ("memcheck", "synccheck", "racecheck")
+BAD = ("hang", "fault", "race", "wrong numbers")
+
+
+def gpu_lines(
+    results: dict[str, Any], harmless: Mapping[str, str], megakernels: Iterable[str]
+) -> list[str]:
+    """All sections, in order.
+
+    harmless: mistake -> why it may well go right.  megakernels: those that have to be there.
+    """
+    lines: list[str] = []
+    for title, key, command, render in (
+        (
+            "Refused ones really fail",
+            "forced",
+            "python -m benchmarks.validation.refused_on_gpu",
+            partial(_forced, harmless),
+        ),
+        (
+            "Accepted mutants run well",
+            "trials",
+            "python -m benchmarks.validation.accepted_mutants",
+            _trials,
+        ),
+        (
+            "A thousand launches",
+            "launches",
+            "python -m benchmarks.validation.instrumented_launches",
+            partial(_launches, megakernels),
+        ),
+        (
+            "Estimated and measured intervals",
+            "steady",
+            "python -m benchmarks.validation.interval_accuracy",
+            _steady,
+        ),
+    ):
+        lines += [f"## {title}", ""]
+        section = results.get(key)
+        if not section or not section.get("rows"):
+            lines += [NOT_RUN.format(command=command), ""]
+            continue
+        lines += [*render(section), "", _ran(section), ""]
+    return lines
+
+
+def _ran(section: dict[str, Any]) -> str:
+    """On what, when and how."""
+    return (
+        f"{section['date']}, {section['card']}, driver {section['driver']}, toolkit "
+        f"{section['toolkit']}; `{section['command']}`."
+    )
+
+
+def _forced(harmless: Mapping[str, str], section: dict[str, Any]) -> Iterator[str]:
+    rows = section["rows"]
+    counts = Counter(row["verdict"] for row in rows)
+    bad = ", ".join(f"{counts[name]} {name}" for name in BAD if counts[name])
+    yield (
+        f"{len(rows)} of the wrong megakernels of `benchmarks/validation/refused_on_gpu.yaml` "
+        "were forced through the link, the mistake in the machine code or in the tensor maps and "
+        "arrays that it is given, and launched under the runtime `watchdog` and, where that saw "
+        "nothing, `jitter`: "
+        f"{bad}; {counts['right']} went right, for the reasons given."
+    )
+    yield ""
+    yield "| mistake | megakernel | code | on the GPU | what was seen |"
+    yield "|---|---|---|---|---|"
+    for row in rows:
+        codes = ", ".join(_link(code) for code in row["codes"])
+        observed = _cell(row["observed"])
+        if row["verdict"] == "right":
+            observed += f". {harmless.get(row['name']) or '**No reason is written down.**'}"
+        head = f"| {_cell(row['what'])} | `{row['megakernel']}` | {codes} "
+        yield f"{head}| {row['verdict']} | {observed} |"
+
+
+def verdict_of_trial(row: Mapping[str, Any]) -> str:
+    """`refused` where it was not linked at all."""
+    return "refused" if "problem" in row else str(row["verdict"])
+
+
+def _trials(section: dict[str, Any]) -> Iterator[str]:
+    rows = [{**row, "verdict": verdict_of_trial(row)} for row in section["rows"]]
+    counts = Counter(row["verdict"] for row in rows)
+    same = sum(bool(row.get("same")) for row in rows)
+    ran = len(rows) - counts["refused"]
+    yield (
+        f"{ran} accepted mutants, drawn with seed {section['seed']} from those that give "
+        "another kernel of the same sources, linked with the runtime `jitter` and launched: "
+        f"{counts['right']} compute what float64 says in every launch, "
+        f"{ran - counts['right']} do not. {same} have the machine code of the "
+        "megakernel as it is."
+    )
+    yield ""
+    yield "| mutant | accepted as | machine code | launches | against float64 | bits |"
+    yield "|---|---|---|--:|---|---|"
+    for row in rows:
+        seen = row["seen"]
+        code = "the same" if row.get("same") else "another"
+        bits = _bits(seen)
+        said = (
+            "right" if row["verdict"] == "right" else _cell(f"{row['verdict']}: {row['observed']}")
+        )
+        yield (
+            f"| {_cell(row['text'])} | {row['reason']} | {code} | {seen.get('launches', 0)} "
+            f"| {said} | {bits} |"
+        )
+
+
+def _bits(seen: dict[str, Any]) -> str:
+    if "other_bits" not in seen:
+        return "not compared"
+    count = seen["other_bits"]
+    return f"{count:,} elements differ" if count else "as of the megakernel"
+
+
+def _launches(megakernels: Iterable[str], section: dict[str, Any]) -> Iterator[str]:
+    yield (
+        "Every megakernel, launched again and again on one input; every bit is compared with the "
+        "first launch, the last result with float64. Delays are drawn anew every 20 launches. One "
+        "launch is recorded and compared with the contracts."
+    )
+    yield ""
+    yield f"| megakernel | plain | with `jitter` | float64 | record | {' | '.join(TOOLS)} |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for row in section["rows"]:
+        runs = [row.get(name, {}) for name in ("release", "jitter")]
+        cells = [
+            f"{seen['launches']:,}, {seen['differing'] or 'none'} differ" if seen else "not run"
+            for seen in runs
+        ]
+        known = [seen["wrong"] for seen in runs if "wrong" in seen]
+        cells.append(
+            "not compared" if not known else f"{sum(known)} wrong" if any(known) else "right"
+        )
+        cells.append(_cell(row.get("recorded", row.get("problem", "not run"))))
+        tools = row.get("sanitizer", {})
+        cells += [_cell(tools.get(tool, "not run")) for tool in TOOLS]
+        yield f"| `{row['megakernel']}` | {' | '.join(cells)} |"
+    ran = {row["megakernel"] for row in section["rows"]}
+    for name in sorted(set(megakernels) - ran):
+        yield f"| `{name}` |{' not run |' * 7}"
+
+
+def _steady(section: dict[str, Any]) -> Iterator[str]:
+    yield (
+        "The map estimates how many cycles a pipeline takes for a step, from its operations alone: "
+        "a bound from below, with data in the L2 cache and whatever components compute left out. "
+        "Measured is the kernel as it ships: launches in which every CTA takes so many steps, and "
+        "three times as many. Rows are streamed from memory, not from the L2 cache."
+    )
+    yield ""
+    yield "| megakernel | step | estimated | measured | measured / estimated | estimated bound |"
+    yield "|---|---|--:|--:|--:|---|"
+    for row in section["rows"]:
+        taken, said = row.get("measured", 0), row.get("cycles", 0)
+        ratio = f"{taken / said:.2f}" if taken and said else ""
+        yield (
+            f"| `{row['megakernel']}` | {row.get('step', '')} | {said:,.0f} | {taken:,.0f} "
+            f"| {ratio} | {_cell(row.get('bound', ''))} |"
+        )
+
+
+def _link(code: str) -> str:
+    """To its page; numbers of the catalogue that are decided by construction have none."""
+    page = ROOT / "docs" / "errors" / f"{code}.md"
+    return f"[{code}](errors/{code}.md)" if page.is_file() else code
+
+
+def _cell(text: str) -> str:
+    """One line, without what would end the cell."""
+    return " ".join(str(text).split()).replace("|", "\\|")
