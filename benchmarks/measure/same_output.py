@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-
 from pipelink_rules.link.elf import Elf
+
+ROOT = Path(__file__).resolve().parents[2]
 
 HASH = re.compile(r"(?<=_)[0-9a-f]{12}\b|\b[0-9a-f]{64}\b")
 

@@ -18,7 +18,7 @@ from benchmarks.validation import mutation, page
 ROOT = Path(__file__).resolve().parents[2]
 
 SAMPLE = 12  # mutants of each megakernel
-RESULTS = json.loads((page.RESULTS / "mutation.json").read_text(encoding="utf-8"))
+RESULTS = json.loads((page.VALIDATION / "mutation.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("megakernel", sorted(shipped_declarations.megakernels()))
