@@ -51,11 +51,11 @@ def page(files: Iterable[Path]) -> str:
 
 def summary_text(results: dict[str, Any]) -> str:
     """The same tables for a terminal."""
-    from pipelink_rules.report.text_table import columns
+    from pipelink_rules.diagnostics.text_table import format_table
 
     lines = [circumstances(results)]
     for title, heading, rows in tables(results):
-        lines += ["", title, *columns(heading, rows)]
+        lines += ["", title, *format_table(heading, rows)]
     if results.get("without_reference"):
         lines += ["", f"without a reference: {', '.join(results['without_reference'])}"]
     return "\n".join(lines)

@@ -103,7 +103,7 @@ class _Help(argparse.HelpFormatter):
     """As wide as the terminal; in a file always the same."""
 
     def __init__(self, prog: str) -> None:
-        from pipelink_rules.diagnostics.terminal_width import output_width
+        from pipelink_rules.diagnostics.text_table import output_width
 
         super().__init__(prog, width=output_width(100))
 

@@ -15,7 +15,7 @@ from pipelink_rules import __version__
 from pipelink_rules.cli.command_io import report
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
-_PACKAGES = ("scons", "z3-solver", "pyyaml", "rich", "filelock", "cuda-bindings")
+_PACKAGES = ("scons", "z3-solver", "pyyaml", "filelock", "cuda-bindings")
 
 Line = tuple[str, str]  # (what, about it)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from pipelink_rules.cli.command_io import existing, read_json
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.files.codec import read_data
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
-from pipelink_rules.report.text_table import columns
 
 _STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface", "twin")
 
@@ -73,11 +73,11 @@ def describe_variant(variant: Variant, build: BuildRecord) -> Iterator[str]:
     yield from describe_contract(variant.contract, build.probe or variant.measured)
     yield ""
     yield f"built with toolkit {build.toolkit}"
-    yield from columns(("file", "sha256"), build.objects)
+    yield from format_table(("file", "sha256"), build.objects)
     weak = [(item.name, item.kind, item.body[:16]) for item in build.weak]
     if weak:
         yield ""
-        yield from columns(("weak symbol", "kind", "body"), weak)
+        yield from format_table(("weak symbol", "kind", "body"), weak)
 
 
 def describe_contract(contract: Contract, measured: object) -> Iterator[str]:
@@ -96,7 +96,7 @@ def describe_contract(contract: Contract, measured: object) -> Iterator[str]:
         values = (role.warps, role.converged, asked.minimum, asked.want, asked.entry, probe)
         rows.append((role.name, *values))
     yield ""
-    yield from columns(("role", "warps", "converged", "min", "want", "entry", "probe"), rows)
+    yield from format_table(("role", "warps", "converged", "min", "want", "entry", "probe"), rows)
     ports = [
         (
             port.name,
@@ -112,7 +112,7 @@ def describe_contract(contract: Contract, measured: object) -> Iterator[str]:
     ]
     if ports:
         yield ""
-        yield from columns(("port", "space", "way", "role", "carries"), ports)
+        yield from format_table(("port", "space", "way", "role", "carries"), ports)
 
 
 def _manifest(manifest: Manifest) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _manifest(manifest: Manifest) -> Iterator[str]:
         (number, item.kind, item.name, item.dtype, list(item.box) or "", ", ".join(item.ports))
         for number, item in enumerate(manifest.parameters)
     ]
-    yield from columns(("#", "kind", "name", "dtype", "box", "serves"), rows, "")
+    yield from format_table(("#", "kind", "name", "dtype", "box", "serves"), rows, "")
 
 
 def _binary(path: Path, build: str) -> str:

@@ -7,6 +7,7 @@ deterministic and says why: one comment a decision, the instance's name on every
 
 from __future__ import annotations
 
+from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.glue import cluster, tensor_memory
 from pipelink_rules.glue.cuda_writer import CudaWriter, constant, cpp_expression, parameter_names
 from pipelink_rules.glue.emit_role import emit_role
@@ -48,7 +49,8 @@ def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
     out.line("//")
     first = dict(placement.warps)
     registers = {role: group.registers for group in placement.warpgroups for role in group.roles}
-    rows = [("warps", "role", "registers", "entries per work item")]
+    heading = ("warps", "role", "registers", "entries per work item")
+    rows = []
     for role in sorted(program.roles, key=lambda r: first[r.name]):
         start = first[role.name]
         members = ", ".join(".".join(member) for member in role.members)
@@ -60,10 +62,8 @@ def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
                 members + (f"  (x{role.calls})" if role.calls > 1 else ""),
             )
         )
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        out.line("//   " + "  ".join([*cells, row[3]]))
+    for line in format_table(heading, rows, "//   ", right=()):
+        out.line(line)
     if program.spec.allow:
         out.line("//")
         out.comment("Forced: its declaration allows findings of these codes.")

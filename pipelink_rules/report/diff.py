@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
@@ -15,7 +16,6 @@ from pipelink_rules.model.program import Program
 from pipelink_rules.report.allowed import all_allowed, allowed_lines
 from pipelink_rules.report.map_rows import cluster_rows
 from pipelink_rules.report.memory_map import pieces_of
-from pipelink_rules.report.text_table import columns
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def diff_links(before: Link, after: Link) -> str:
         rows = list(changed(old, new))
         if rows:
             differ = True
-            lines += ["", title, *columns(("", "before", "after", ""), rows)]
+            lines += ["", title, *format_table(("", "before", "after", ""), rows)]
     names = [
         f"{link.program.name}{' (forced)' if found else ''} for {link.program.target}"
         for link, found in zip((before, after), allowed, strict=True)

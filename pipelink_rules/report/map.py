@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
@@ -25,7 +26,6 @@ from pipelink_rules.report.map_rows import (
     warp_rows,
 )
 from pipelink_rules.report.memory_map import memory_rows, phase_rows
-from pipelink_rules.report.text_table import columns
 
 
 def render_map(
@@ -45,13 +45,13 @@ def render_map(
             ("Shared memory", _memory(program, placement)),
             ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, audit)),
-            ("Rings and their barriers", columns(*ring_rows(program, placement))),
+            ("Rings and their barriers", format_table(*ring_rows(program, placement))),
             ("Cluster", _cluster(program)),
             ("Steady state (estimate)", _steady(program, placement)),
-            ("Named barriers", columns(*named_rows(program, placement))),
-            ("Connections", columns(*connection_rows(program))),
-            ("Instances", columns(*instance_rows(program))),
-            ("Parameters of the entry", columns(*parameter_rows(program))),
+            ("Named barriers", format_table(*named_rows(program, placement))),
+            ("Connections", format_table(*connection_rows(program))),
+            ("Instances", format_table(*instance_rows(program))),
+            ("Parameters of the entry", format_table(*parameter_rows(program))),
             ("Code", _code(audit)),
             ("Notes", _notes((*placement.notes, *audit.warnings))),
         ),
@@ -69,9 +69,9 @@ def placement_text(
             ("Shared memory", _memory(program, placement)),
             ("Tensor memory", _tensor(program, placement)),
             ("Warps and registers", _warps(program, placement, None)),
-            ("Rings and their barriers", columns(*ring_rows(program, placement))),
+            ("Rings and their barriers", format_table(*ring_rows(program, placement))),
             ("Cluster", _cluster(program)),
-            ("Named barriers", columns(*named_rows(program, placement))),
+            ("Named barriers", format_table(*named_rows(program, placement))),
             ("Notes", _notes(placement.notes)),
         ),
     )
@@ -101,9 +101,9 @@ def _memory(program: Program, placement: Placement) -> list[str]:
     proof = "proved minimal" if bound == placement.shared_bytes else "the bound is lower"
     stages = "proved best" if placement.proved else "not proved best"
     return [
-        *columns(heading, rows),
+        *format_table(heading, rows),
         "",
-        *columns(("phase", "bound", "taken", "slack", "limit"), phases),
+        *format_table(("phase", "bound", "taken", "slack", "limit"), phases),
         f"  launch takes {placement.shared_bytes:,} bytes, bound {bound:,}: {proof}; "
         f"stage counts {stages} ({placement.solver}); {placement.occupancy} CTA per SM"
         + ("; kept from the previous placement" if placement.kept else ""),
@@ -112,16 +112,16 @@ def _memory(program: Program, placement: Placement) -> list[str]:
 
 def _tensor(program: Program, placement: Placement) -> list[str]:
     said = tensor_text(program, placement)
-    return [*columns(*tensor_rows(program, placement)), f"  {said}"] if said else []
+    return [*format_table(*tensor_rows(program, placement)), f"  {said}"] if said else []
 
 
 def _warps(program: Program, placement: Placement, audit: Audit | None) -> list[str]:
-    return [*columns(*warp_rows(program, placement, audit)), f"  {pool_text(placement)}"]
+    return [*format_table(*warp_rows(program, placement, audit)), f"  {pool_text(placement)}"]
 
 
 def _cluster(program: Program) -> list[str]:
     said = cluster_text(program)
-    return [*columns(*cluster_rows(program)), f"  {said}"] if said else []
+    return [*format_table(*cluster_rows(program)), f"  {said}"] if said else []
 
 
 def _code(audit: Audit) -> list[str]:
@@ -132,7 +132,7 @@ def _steady(program: Program, placement: Placement) -> list[str]:
     said = steady_text(program, placement)
     if not said:
         return []
-    return [*columns(*steady_rows(program, placement)), f"  {said}"]
+    return [*format_table(*steady_rows(program, placement)), f"  {said}"]
 
 
 def _allowed(allowed: Iterable[AllowedDiagnostics]) -> list[str]:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.model.linked_kernel import ScriptLoop, ScriptOp, Site
 from pipelink_rules.model.recording import Recording
 from pipelink_rules.report.chrome_trace import WAITS, CtaTimes, Timed, name_of, times_of
@@ -172,8 +173,9 @@ def _longest(role: RoleTimes) -> list[tuple[tuple[str, int], StallTime]]:
     return sorted(role.waits.items(), key=lambda item: -item[1].cycles)
 
 
-def _table(roles: tuple[RoleTimes, ...], names: _Names) -> Iterator[str]:
-    rows = [("role", "warps", "busy", "waits for", "in", "share", "times", "mean cycles")]
+def _table(roles: tuple[RoleTimes, ...], names: _Names) -> list[str]:
+    heading = ("role", "warps", "busy", "waits for", "in", "share", "times", "mean cycles")
+    rows = []
     for role in roles:
         head = (role.name, str(role.warps), f"{role.share(role.busy):.0%}")
         for (verb, number), spent in _longest(role) or [(("", 0), StallTime())]:
@@ -190,13 +192,7 @@ def _table(roles: tuple[RoleTimes, ...], names: _Names) -> Iterator[str]:
                 )
             )
             head = ("", "", "")
-    widths = [max(len(row[column]) for row in rows) for column in range(8)]
-    for row in rows:
-        cells = (
-            cell.ljust(width) if column in (0, 3, 4) else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
+    return format_table(heading, rows, "", right=(1, 2, 5, 6, 7))
 
 
 def _where(role: RoleTimes) -> Iterator[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pipelink_rules.diagnostics.terminal_width import output_width
+from pipelink_rules.diagnostics.text_table import format_table, output_width
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.report.allowed import allowed_lines
@@ -24,7 +23,9 @@ COLUMNS = (
     "link seconds",
 )
 _LEAST = 100  # columns
-_RIGHT = ("shared bytes", "barriers", "instructions", "link seconds")
+_RIGHT = {
+    COLUMNS.index(name) for name in ("shared bytes", "barriers", "instructions", "link seconds")
+}
 
 
 def table_of_folders(
@@ -68,17 +69,12 @@ def twin_of(folder: str | Path, name: str) -> str:
 
 def render_table(rows: Iterable[Mapping[str, str]], width: int | None = None) -> str:
     """Text of the table; as wide as the terminal, or as its content where there is none."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+    cells = ([f"{int(cell):,}" if cell.isdigit() else cell for cell in _cells(row)] for row in rows)
+    lines = format_table(
+        COLUMNS, cells, " ", right=_RIGHT, rule=True, width=width or output_width(least=_LEAST)
+    )
+    return "".join(f"{line}\n" for line in lines)
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in COLUMNS:
-        right = name in _RIGHT
-        table.add_column(name, justify="right" if right else "left", no_wrap=name == "megakernel")
-    for row in rows:
-        cells = (row.get(name, "-") for name in COLUMNS)
-        table.add_row(*(f"{int(cell):,}" if cell.isdigit() else cell for cell in cells))
-    out = io.StringIO()
-    Console(file=out, width=width or output_width(least=_LEAST)).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n") + "\n"
+
+def _cells(row: Mapping[str, str]) -> Iterable[str]:
+    return (row.get(name, "-") for name in COLUMNS)

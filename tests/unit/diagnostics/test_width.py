@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelink_rules.cli import COMMANDS, main
-from pipelink_rules.diagnostics.terminal_width import UNBOUNDED, output_width
+from pipelink_rules.diagnostics.text_table import UNBOUNDED, output_width
 from pipelink_rules.report.summary_table import render_table
 
 PACKAGE = Path(__file__).resolve().parents[3] / "pipelink_rules"
@@ -26,7 +26,7 @@ def test_nobody_else_asks_for_the_width_of_a_terminal() -> None:
     """A second place would forget that its output may be a file."""
     asked = re.compile(r"get_terminal_size|COLUMNS[\"']")
     places = [p.name for p in sorted(PACKAGE.rglob("*.py")) if asked.search(p.read_text())]
-    assert places == ["terminal_width.py"]
+    assert places == ["text_table.py"]
 
 
 @pytest.mark.parametrize("columns", ["30", "80", "400"])

@@ -14,13 +14,13 @@ from samples import AUDIT, PLACEMENT, PROGRAM, other_placement
 
 from pipelink_rules.actions.link_actions import read_link
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.files.codec import write_json
 from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
 from pipelink_rules.report.memory_map import MemoryRange, memory_rows, overlays, phase_rows
 from pipelink_rules.report.summary_table import render_table, table_of_folders, twin_of
-from pipelink_rules.report.text_table import columns
 
 EXPECTED_MAP = Path(__file__).with_name("sample.map.txt")
 
@@ -125,7 +125,7 @@ def test_a_row_without_a_link() -> None:
 
 @given(st.lists(st.tuples(st.text("abc-1", min_size=1), st.integers(0, 10**6)), min_size=1))
 def test_columns_align(rows: list[tuple[str, int]]) -> None:
-    heading, *lines = columns(("name", "number"), rows)
+    heading, *lines = format_table(("name", "number"), rows)
     assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows)
     assert [int(line.split()[-1]) for line in lines] == [number for _, number in rows]
     assert heading.split() == ["name", "number"]
