@@ -1,4 +1,4 @@
-// tma_load_ab: one k-block of A and B per ring item.
+// tma_load_ab: k-blocks [k_first, k_first + k_blocks) of A and B, one per ring item.
 //
 //     A [M, K] ──▶ ┌─────────────┐
 //                  │ tma_load_ab │ ──▶ ab: {A [TM, TK], B [TN, TK]} per k-block
@@ -24,5 +24,7 @@ __device__ __forceinline__ void load_block(const LoadRelocations& at, LoadPorts&
 
 PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts& port,
                const PL_COMPONENT::LoadWork& work, uint32_t) {
-  for (int k = 0; k < work.k_blocks; ++k) PL_COMPONENT::load_block(at, port, work, k);
+  for (int k = 0; k < work.k_blocks; ++k) {
+    PL_COMPONENT::load_block(at, port, work, work.k_first + k);
+  }
 }

@@ -262,7 +262,8 @@ def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], 
             ("min", role.registers.minimum.literal, found.registers, "without spills"),
             ("entry", role.registers.entry.literal, found.entry, "at kernel entry"),
         ):
-            if declared is not None and declared < needed:
+            probed = clause == "min" and role.registers.probed  # nothing is declared
+            if not probed and declared is not None and declared < needed:
                 span = role.where("registers")
                 findings.append(
                     Diagnostic(

@@ -76,6 +76,11 @@ class Block:
     def __contains__(self, key: str) -> bool:
         return key in self.nodes
 
+    def is_derived(self, key: str) -> bool:
+        """Whether a clause is not written: it follows from others."""
+        node = self.nodes.get(key)
+        return isinstance(node, ScalarNode) and node.derived
+
     def wrong(self, node: Node, expected: str, clause: str) -> None:
         """Records a value of the wrong type."""
         message = f"{clause} is not {expected}"

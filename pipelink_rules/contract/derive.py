@@ -10,6 +10,7 @@ fragment, dtype, shape of an `in_place`  the port whose registers it keeps
 warps of a role                          its fragment: 16 rows a warp (PTX ISA, wgmma m64nNk16)
 converged                                wgmma needs a warpgroup
 registers.entry                          columns / 2 + 26 for wgmma (measured, all N: ptxas C7602)
+registers.min                            an estimate; the register probe replaces it
 registers.want                           240 with a fragment, else 40
 arrivals                                 one for each warp of the role; one for tcgen05.commit
 rate                                     the repeats around `acquire` or `wait`
@@ -19,7 +20,7 @@ tile of a global port                    the ring tile that it is copied into
 bytes, align of a buffer                 the box of the store that reads it
 roles, count of a named barrier          the roles that name it: 32 threads a warp
 accumulate                               f32 fragments and tensor memory
-arch                                     sm_90a for wgmma, sm_100a for tensor memory, else all
+arch                                     sm_90a for wgmma, sm_100a for tensor memory
 tile and its parameters, fields          the file of the work kind
 """
 
@@ -32,7 +33,6 @@ from dataclasses import dataclass
 from pipelink_rules.contract.work_kind import WorkKind, find_kind
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.model.target import TARGETS
 
 ROWS_PER_WARP = 16  # PTX ISA, wgmma: a warp holds 16 of the 64 rows of an accumulator fragment
 SWIZZLE_ALIGNMENT = {"128": "1024", "64": "512", "32": "256"}  # 8 rows of the swizzle span
@@ -246,15 +246,15 @@ class _Deriver:
         else:
             self.top.fill("numeric", numeric.node())
 
-    def _archs(self) -> SequenceNode:
+    def _archs(self) -> SequenceNode | None:
         spaces = {port.text("space") for port in self.ports.values()}
-        archs: Iterable[str] = TARGETS
         if "tensor_memory" in spaces:
-            archs = ("sm_100a",)
+            arch = "sm_100a"
         elif "registers" in spaces or any(_is_wgmma(line) for line in self.lines):
-            archs = ("sm_90a",)
-        span = self.top.span
-        return SequenceNode(tuple(ScalarNode(arch, True, span) for arch in archs), span)
+            arch = "sm_90a"
+        else:
+            return None
+        return SequenceNode((ScalarNode(arch, True, self.top.span),), self.top.span)
 
     # -- roles ---------------------------------------------------------------------------------
 
@@ -275,6 +275,7 @@ class _Deriver:
         registers = _Table(role.get("registers") or MappingNode((), role.span))
         if "min" not in registers:
             registers.fill("want", WANT_FRAGMENT if fragments else WANT_OTHERS)
+            registers.fill("min", _estimate(fragments))
         if wgmma and len(shape) == 2:
             registers.fill("entry", f"{_factor(shape[1])} // 2 + 26")
         if "registers" not in role:
@@ -425,6 +426,15 @@ def _space(port: _Table, staged: bool) -> str:
         if any(mark in port for mark in marks):
             return space
     return "tensor_memory" if staged else "global"
+
+
+def _estimate(fragments: list[_Table]) -> str:
+    """Registers per thread before anything is measured: the fragments, and 40 for the rest."""
+    held = [port for port in fragments if not port.text("in_place")]
+    columns = [
+        f"{_factor(port.texts('shape')[1])} // 2" for port in held if port.texts("shape")[1:]
+    ]
+    return " + ".join([*columns, "40"])
 
 
 def _lines(role: str, table: _Table) -> Iterator[_Line]:

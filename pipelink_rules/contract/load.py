@@ -63,7 +63,7 @@ KEYS = {
     "component": True,
     "version": False,
     "summary": True,
-    "arch": False,
+    "arch": True,
     "params": False,
     "symbols": False,
     "where": False,

@@ -67,4 +67,5 @@ def _registers(block: Block, mma: bool) -> Registers:
     want = inner.expr("want", COMPILE_TIME) or least
     # Without wgmma any entry count compiles: setmaxnreg raises it before the role begins.
     entry = inner.expr("entry", COMPILE_TIME) or Expr("24")
-    return Registers(least, want, entry, inner.span)
+    probed = "min" not in inner or inner.is_derived("min")
+    return Registers(least, want, entry, inner.span, probed)

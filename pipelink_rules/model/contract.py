@@ -151,6 +151,7 @@ class Registers:
     want: Expr  # registers beyond this bring nothing
     entry: Expr  # smallest register count at kernel entry that compiles (wgmma: N/2 + 26)
     span: Span | None = None
+    probed: bool = False  # no minimum is written: an estimate until the register probe has run
 
 
 @dataclass(frozen=True)
