@@ -113,7 +113,7 @@ def contract_schema() -> Schema:
         "title": f"PipeLink contract, version {load.SCHEMA_VERSION}",
         "description": "The interface of a component. A clause that is not required is derived "
         "from the others or has the default that is named; a written one is checked.",
-        **_table(properties, load.KEYS, _required(load.KEYS)),
+        **_table(properties, load.KEYS, [key for key in _required(load.KEYS) if key != "arch"]),
         "$defs": {
             "name": {"type": "string", **NAME},
             "expression": {

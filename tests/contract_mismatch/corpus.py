@@ -25,7 +25,6 @@ ARGUMENTS: dict[str, dict[str, int | str]] = {
     "epilogue/silu_mul": GEMM,
     "epilogue/tma_store": {**GEMM, "TN": 192},
     "epilogue/split_k_store": {**GEMM, "PARTS": 4},
-    "gemm/tma_load_ab_part": GEMM,
     "scheduler/persistent_tiles": GEMM,
     "scheduler/cluster_tiles": {**GEMM, "CM": 2, "CN": 2},
     "scheduler/row_blocks": {"ROWS": 4},
