@@ -32,6 +32,7 @@ PORT_CLAUSES = ("space", "direction", "role", "rate", "proxy", "arrivals", "tx_b
 DIFFERENT = {
     # 16-byte rows of a block that may be short: the bytes depend on a field
     ("tx_bytes", "rows * D * sizeof(T)"),
+    ("tx_bytes", "rows * D * 2"),
 }
 
 
