@@ -97,7 +97,7 @@ def test_an_unknown_component_of_the_library_is_a_finding(
     tmp_path: Path, fake_toolkit: Path
 ) -> None:
     project = outside(tmp_path, fake_toolkit, REPOSITORY)
-    project.edit("SConstruct", "schedule:row_blocks", "schedule:row_block")
+    project.edit("SConstruct", "scheduler:row_blocks", "scheduler:row_block")
     run = project.run()
     assert run.status == 2 and "PL1302" in run.text and "row_blocks" in run.text
     assert "Traceback" not in run.text
