@@ -26,13 +26,13 @@ def entry_registers(target: Target, warps: int, occupancy: int = 1) -> int:
 class SharedAllocation:
     """A rectangle of shared memory: bytes x phases.
 
-    Two items may share bytes only if their phase masks do not meet.
+    Two items may share bytes only if their lifetimes do not meet.
     """
 
     name: str  # "load.ab" (a channel) or "store.staging" (a buffer); never "barriers"
     bytes: int  # per stage where `channel` is set
     align: int
-    phases: int  # bit mask over PlacementProblem.phases
+    lifetimes: int  # bit mask over PlacementProblem.lifetimes
     channel: str = ""  # the stage variable that multiplies `bytes`
     span: Span | None = None
 
@@ -41,12 +41,12 @@ class SharedAllocation:
 class TensorMemoryRequest:
     """Columns of tensor memory, all 128 lanes of them, that a channel needs per stage.
 
-    Two needs may share columns only if their phase masks do not meet.
+    Two needs may share columns only if their lifetimes do not meet.
     """
 
     name: str
     columns: int  # per stage where `channel` is set
-    phases: int
+    lifetimes: int
     channel: str = ""  # the stage variable that multiplies `columns`
     span: Span | None = None
 
@@ -80,7 +80,7 @@ class BarrierRequest:
     """A named barrier to be given an id."""
 
     name: str  # "instance.barrier"
-    phases: int
+    lifetimes: int
     span: Span | None = None
 
 
@@ -91,7 +91,7 @@ class PlacementProblem:
     name: str
     target: str
     occupancy: int
-    phases: tuple[str, ...]
+    lifetimes: tuple[str, ...]
     items: tuple[SharedAllocation, ...]
     stages: tuple[StageVariable, ...]
     roles: tuple[RoleRequest, ...]

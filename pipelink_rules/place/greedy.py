@@ -32,7 +32,7 @@ ORDERS: tuple[Key, ...] = (
     canonical_order,
     lambda r: (-r.align, -r.span, -r.bytes, r.name),
     lambda r: (-r.align, -r.span * r.bytes, r.name),
-    lambda r: (r.phases & -r.phases, -r.bytes, r.name),
+    lambda r: (r.lifetimes & -r.lifetimes, -r.bytes, r.name),
 )
 
 
@@ -47,7 +47,7 @@ def first_fit(
     fixed = fixed or {}
     offsets = {item.name: fixed[item.name] for item in items if item.name in fixed}
     taken = sorted(
-        (offsets[item.name], offsets[item.name] + item.bytes, item.phases)
+        (offsets[item.name], offsets[item.name] + item.bytes, item.lifetimes)
         for item in items
         if item.name in offsets
     )
@@ -56,14 +56,14 @@ def first_fit(
             continue
         start = _slot(item, taken, best)
         offsets[item.name] = start
-        bisect.insort(taken, (start, start + item.bytes, item.phases))
+        bisect.insort(taken, (start, start + item.bytes, item.lifetimes))
     return offsets, max((end for _, end, _ in taken), default=0)
 
 
 def _slot(item: Rectangle, taken: Sequence[tuple[int, int, int]], best: bool) -> int:
     top, chosen, slack = 0, None, None
     for low, high, phases in taken:
-        if not phases & item.phases:
+        if not phases & item.lifetimes:
             continue
         start = round_up(top, item.align)
         if start + item.bytes <= low:
@@ -177,7 +177,7 @@ def lowest_ids(
     Optimal where no barrier pauses between phases.
     """
     given: dict[str, int | None] = dict(fixed or {})
-    masks = {need.name: need.phases for need in problem.barriers}
+    masks = {need.name: need.lifetimes for need in problem.barriers}
     for name in id_order(problem):
         if name not in given:
             taken = {given[other] for other in given if masks[other] & masks[name]}
@@ -187,5 +187,7 @@ def lowest_ids(
 
 def id_order(problem: PlacementProblem) -> list[str]:
     """Named barriers in the order in which their ids are made as small as possible."""
-    ordered = sorted(problem.barriers, key=lambda need: (need.phases & -need.phases, need.name))
+    ordered = sorted(
+        problem.barriers, key=lambda need: (need.lifetimes & -need.lifetimes, need.name)
+    )
     return [need.name for need in ordered]

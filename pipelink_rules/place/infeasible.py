@@ -34,7 +34,7 @@ from pipelink_rules.place.relaxations import (
     tensor_changes,
 )
 from pipelink_rules.place.solve import solve
-from pipelink_rules.place.wording import SHOWN, per_sm, phase_name
+from pipelink_rules.place.wording import SHOWN, lifetime_name, per_sm
 from pipelink_rules.solver.session import UNKNOWN, UNSAT, Session
 from pipelink_rules.solver.text import Text
 
@@ -87,25 +87,26 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
     if most <= limit:
         return
     holders = sorted(
-        (item for item in items if item.phases >> phase & 1),
+        (item for item in items if item.lifetimes >> phase & 1),
         key=lambda item: (-item.bytes, item.name),
     )
+    where = lifetime_name(problem, phase)
     notes = [_holder(problem, item) for item in holders[:SHOWN]]
     if len(holders) > SHOWN:
         rest = sum(item.bytes for item in holders[SHOWN:])
         notes.append(f"and {len(holders) - SHOWN} smaller items, {rest:,} bytes")
     notes += [
-        f"{phase_name(problem, other)} is over the limit too: {size:,} bytes"
+        f"{lifetime_name(problem, other)} is over the limit too: {size:,} bytes"
         for other, size in sorted(live_bytes(items).items())
         if size > limit and other != phase
     ]
     helps = shared_relaxations(problem, rlimit) or (
-        f"use smaller tiles: the items alive in {phase_name(problem, phase)} must lose "
+        f"use smaller tiles: the items alive in {where} must lose "
         f"{most - limit:,} bytes, and no smaller stage count or occupancy gives them",
     )
     yield Diagnostic(
         "PL0101",
-        f"`{problem.name}` needs {most:,} bytes of shared memory in {phase_name(problem, phase)}",
+        f"`{problem.name}` needs {most:,} bytes of shared memory in {where}",
         labels((problem.span, ""), *_holder_spans(problem, holders)),
         expected=f"at most {limit:,} bytes ({per_sm(problem)})",
         found=f"{most:,} bytes, {most - limit:,} too many, every channel at its minimum of stages",
@@ -149,7 +150,7 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         f"the shared memory of `{problem.name}` fits by its bytes but has no layout",
         labels((problem.span, ""), *_holder_spans(problem, [by_name[n] for n in names])),
         expected=f"a layout within {limit:,} bytes ({per_sm(problem)})",
-        found=f"{most:,} bytes alive in {phase_name(problem, phase)}, but alignments leave gaps",
+        found=f"{most:,} bytes alive in {lifetime_name(problem, phase)}, but alignments leave gaps",
         notes=tuple(
             f"{_holder(problem, by_name[n])}, aligned to {by_name[n].align}" for n in names[:SHOWN]
         ),
@@ -183,7 +184,7 @@ def _core_text(items: Sequence[Rectangle], limit: int) -> str:
     for index, item in enumerate(items):
         text.optional(f"b{index}", f"k{index}", 0, (limit - item.bytes) // item.align)
     for (i, one), (j, other) in itertools.combinations(enumerate(items), 2):
-        if one.phases & other.phases:
+        if one.lifetimes & other.lifetimes:
             low, high = f"(* {one.align} k{i})", f"(* {other.align} k{j})"
             text.apart((low, f"(+ {low} {one.bytes})"), (high, f"(+ {high} {other.bytes})"))
     return str(text)
@@ -195,11 +196,11 @@ def _core_text(items: Sequence[Rectangle], limit: int) -> str:
 def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
     count = len(ids(problem))
     alive = {
-        phase: sorted(need.name for need in problem.barriers if need.phases >> phase & 1)
-        for phase in range(len(problem.phases))
+        phase: sorted(need.name for need in problem.barriers if need.lifetimes >> phase & 1)
+        for phase in range(len(problem.lifetimes))
     }
     phase = min(alive, key=lambda index: (-len(alive[index]), index))
-    names, where = alive[phase], f"in {phase_name(problem, phase)}"
+    names, where = alive[phase], f"in {lifetime_name(problem, phase)}"
     if len(names) <= count:
         names, where = _crowd(problem), "that meet each other in pairs"
     if len(names) <= count:
@@ -221,7 +222,7 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
 
 def _crowd(problem: PlacementProblem) -> list[str]:
     """A large set of barriers of which every two share a phase, though no phase holds them all."""
-    masks = {need.name: need.phases for need in problem.barriers}
+    masks = {need.name: need.lifetimes for need in problem.barriers}
     meets = {
         name: {other for other in masks if other != name and masks[other] & masks[name]}
         for name in masks
@@ -295,17 +296,17 @@ def columns_exceeded(
     if most <= limit:
         return
     holders = sorted(
-        (need for need in needs if need.phases >> phase & 1),
+        (need for need in needs if need.lifetimes >> phase & 1),
         key=lambda need: (-need.bytes, need.name),
     )
-    yield _columns_refused(problem, holders, most, phase_name(problem, phase), helps())
+    yield _columns_refused(problem, holders, most, lifetime_name(problem, phase), helps())
 
 
 def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     """PL0801 where every phase fits alone, but no layout serves all of them."""
     needs = column_rectangles(problem, minimum_stages(problem))
     most, phase = bound(needs)
-    return _columns_refused(problem, list(needs), most, phase_name(problem, phase), ())
+    return _columns_refused(problem, list(needs), most, lifetime_name(problem, phase), ())
 
 
 def _columns_refused(

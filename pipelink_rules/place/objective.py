@@ -226,7 +226,7 @@ def keepable_ids(problem: PlacementProblem, previous: Placement | None) -> dict[
         return {}
     before, allowed = dict(previous.named), set(ids(problem))
     kept: dict[str, int] = {}
-    phases = {barrier.name: barrier.phases for barrier in problem.barriers}
+    phases = {barrier.name: barrier.lifetimes for barrier in problem.barriers}
     for name in sorted(phases):
         number = before.get(name)
         if number in allowed and not any(

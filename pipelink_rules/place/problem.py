@@ -59,7 +59,7 @@ def placement_problem(program: Program) -> PlacementProblem:
         name=program.name,
         target=program.target,
         occupancy=program.occupancy,
-        phases=(PHASE,),
+        lifetimes=(PHASE,),
         items=tuple(sorted((*channels, *buffers), key=lambda item: item.name)),
         stages=tuple(
             StageVariable(

@@ -28,12 +28,12 @@ class Rectangle:
     name: str
     bytes: int
     align: int
-    phases: int  # bit mask
+    lifetimes: int  # bit mask
 
     @property
     def span(self) -> int:
         """Phases from the first to the last one it lives in."""
-        return self.phases.bit_length() - (self.phases & -self.phases).bit_length() + 1
+        return self.lifetimes.bit_length() - (self.lifetimes & -self.lifetimes).bit_length() + 1
 
 
 def round_up(value: int, unit: int) -> int:
@@ -41,9 +41,9 @@ def round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def all_phases(problem: PlacementProblem) -> int:
+def all_lifetimes(problem: PlacementProblem) -> int:
     """The mask of an item that lives in every phase."""
-    return (1 << max(1, len(problem.phases))) - 1
+    return (1 << max(1, len(problem.lifetimes))) - 1
 
 
 def table_parts(
@@ -68,13 +68,13 @@ def rectangles(problem: PlacementProblem, stages: Mapping[str, int]) -> tuple[Re
             item.name,
             item.bytes * (stages[item.channel] if item.channel else 1),
             item.align,
-            item.phases,
+            item.lifetimes,
         )
         for item in problem.items
     ]
     table = sum(size for _, _, size in table_parts(problem, stages))
     if table:
-        found.append(Rectangle(BARRIER_TABLE, table, TABLE_ALIGN, all_phases(problem)))
+        found.append(Rectangle(BARRIER_TABLE, table, TABLE_ALIGN, all_lifetimes(problem)))
     return tuple(sorted(found, key=lambda rectangle: rectangle.name))
 
 
@@ -99,11 +99,11 @@ class Row:
 def rows(problem: PlacementProblem) -> tuple[Row, ...]:
     """One row per phase; phases with the same row are named once, by the first of them."""
     found: dict[tuple[int, tuple[tuple[str, int], ...]], Row] = {}
-    for phase in range(max(1, len(problem.phases))):
+    for phase in range(max(1, len(problem.lifetimes))):
         constant = MBARRIER_BYTES * problem.mbarriers_fixed
         coefficients = {name: MBARRIER_BYTES * n for name, n in problem.mbarriers_per_stage}
         for item in problem.items:
-            if not item.phases >> phase & 1:
+            if not item.lifetimes >> phase & 1:
                 continue
             if item.channel:
                 coefficients[item.channel] = coefficients.get(item.channel, 0) + item.bytes
@@ -118,7 +118,7 @@ def live_bytes(rectangles: Iterable[Rectangle]) -> dict[int, int]:
     """Phase -> bytes alive in it."""
     live: dict[int, int] = {}
     for rectangle in rectangles:
-        mask, phase = rectangle.phases, 0
+        mask, phase = rectangle.lifetimes, 0
         while mask:
             if mask & 1:
                 live[phase] = live.get(phase, 0) + rectangle.bytes
@@ -161,7 +161,7 @@ def column_rectangles(
 ) -> tuple[Rectangle, ...]:
     """Every need at the given stage counts, by name; `bytes` are columns."""
     found = [
-        Rectangle(n.name, n.columns * (stages[n.channel] if n.channel else 1), 1, n.phases)
+        Rectangle(n.name, n.columns * (stages[n.channel] if n.channel else 1), 1, n.lifetimes)
         for n in problem.tensor
     ]
     return tuple(sorted(found, key=lambda rectangle: rectangle.name))

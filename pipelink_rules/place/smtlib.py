@@ -28,7 +28,7 @@ from pipelink_rules.place.greedy import ids
 from pipelink_rules.place.rectangles import (
     MBARRIER_BYTES,
     TABLE_ALIGN,
-    all_phases,
+    all_lifetimes,
     column_limit,
     rows,
 )
@@ -122,7 +122,7 @@ def _shared(
         (
             item.name,
             item.align,
-            item.phases,
+            item.lifetimes,
             size(0, [(item.channel, item.bytes)]) if item.channel else size(item.bytes, []),
         )
         for item in problem.items
@@ -130,7 +130,7 @@ def _shared(
     if problem.mbarriers_per_stage or problem.mbarriers_fixed:
         per_stage = [(name, MBARRIER_BYTES * n) for name, n in sorted(problem.mbarriers_per_stage)]
         table = size(MBARRIER_BYTES * problem.mbarriers_fixed, per_stage)
-        things.append((BARRIER_TABLE, TABLE_ALIGN, all_phases(problem), table))
+        things.append((BARRIER_TABLE, TABLE_ALIGN, all_lifetimes(problem), table))
     offsets: dict[str, tuple[str, int]] = {}
     moved: dict[str, str] = {}
     boxes: list[tuple[int, Interval]] = []
@@ -169,7 +169,7 @@ def _columns(
         extent = product(need.columns, stages[need.channel]) if need.channel else str(need.columns)
         writer.claim(f"(<= (+ {variable} {extent}) {limit})")
         found[need.name] = (variable, 1)
-        boxes.append((need.phases, (variable, f"(+ {variable} {extent})")))
+        boxes.append((need.lifetimes, (variable, f"(+ {variable} {extent})")))
     _keep_apart(writer, boxes)
     return found
 
@@ -184,7 +184,7 @@ def _named(writer: Text, problem: PlacementProblem) -> dict[str, str]:
             if hole not in allowed:
                 writer.claim(f"(not (= n{index} {hole}))")
     for one, other in itertools.combinations(ordered, 2):
-        if one.phases & other.phases:
+        if one.lifetimes & other.lifetimes:
             writer.claim(f"(not (= {named[one.name]} {named[other.name]}))")
     return named
 

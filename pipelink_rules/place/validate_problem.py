@@ -65,11 +65,11 @@ def _number(
 def _mask(
     problem: PlacementProblem, subject: str, phases: int, span: Span | None
 ) -> Iterator[Diagnostic]:
-    if not 0 < phases < 1 << len(problem.phases):
+    if not 0 < phases < 1 << len(problem.lifetimes):
         yield _malformed(
             f"`{subject}` lives in no phase of `{problem.name}`",
             span,
-            f"a mask over the {len(problem.phases)} phases ({', '.join(problem.phases)})",
+            f"a mask over the {len(problem.lifetimes)} phases ({', '.join(problem.lifetimes)})",
             f"mask {phases}",
         )
 
@@ -86,7 +86,7 @@ def _launch(problem: PlacementProblem, target: Target) -> Iterator[Diagnostic]:
     yield from _number(
         problem.name, "occupancy", problem.occupancy, 1, problem.span, target.warps_sm
     )
-    if not problem.phases:
+    if not problem.lifetimes:
         yield _malformed(f"`{problem.name}` has no phase", problem.span, "at least one phase", 0)
 
 
@@ -97,7 +97,7 @@ def _shared(problem: PlacementProblem) -> Iterator[Diagnostic]:
     yield from _unique("channels", ((name, None) for name, _ in problem.mbarriers_per_stage))
     for item in problem.items:
         yield from _number(item.name, "a size in bytes of", item.bytes, 1, item.span)
-        yield from _mask(problem, item.name, item.phases, item.span)
+        yield from _mask(problem, item.name, item.lifetimes, item.span)
         if item.name == BARRIER_TABLE:
             yield _malformed(
                 f"`{BARRIER_TABLE}` is the name of the mbarrier table",
@@ -133,7 +133,7 @@ def _shared(problem: PlacementProblem) -> Iterator[Diagnostic]:
     yield from _unique("tensor memory needs", ((need.name, need.span) for need in problem.tensor))
     for need in problem.tensor:
         yield from _number(need.name, "columns:", need.columns, 1, need.span)
-        yield from _mask(problem, need.name, need.phases, need.span)
+        yield from _mask(problem, need.name, need.lifetimes, need.span)
         if need.channel and need.channel not in channels:
             yield _unknown_channel(need.name, need.channel, channels, need.span)
 
@@ -178,7 +178,7 @@ def _warps(problem: PlacementProblem) -> Iterator[Diagnostic]:
 def _barriers(problem: PlacementProblem, target: Target) -> Iterator[Diagnostic]:
     yield from _unique("named barriers", ((need.name, need.span) for need in problem.barriers))
     for need in problem.barriers:
-        yield from _mask(problem, need.name, need.phases, need.span)
+        yield from _mask(problem, need.name, need.lifetimes, need.span)
     for number in problem.reserved_barriers:
         yield from _number(
             problem.name,

@@ -86,9 +86,9 @@ def _stages(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
 
 def _shared(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
     counts, offsets = dict(placement.stages), dict(placement.offsets)
-    everywhere = (1 << max(1, len(problem.phases))) - 1
+    everywhere = (1 << max(1, len(problem.lifetimes))) - 1
     boxes = [
-        (i.name, i.bytes * (counts[i.channel] if i.channel else 1), i.align, i.phases)
+        (i.name, i.bytes * (counts[i.channel] if i.channel else 1), i.align, i.lifetimes)
         for i in problem.items
     ]
     barriers = problem.mbarriers_fixed
@@ -167,8 +167,8 @@ def _tensor_memory(problem: PlacementProblem, placement: Placement) -> Iterator[
         end = start + need.columns * (counts.get(need.channel, 1) if need.channel else 1)
         if not 0 <= start < end <= size:
             yield f"tensor memory of {need.name}: columns {start}..{end - 1} of {size}"
-        for phase in range(need.phases.bit_length()):
-            if need.phases >> phase & 1:
+        for phase in range(need.lifetimes.bit_length()):
+            if need.lifetimes >> phase & 1:
                 living.setdefault(phase, []).append((start, end, need.name))
     yield from _overlaps(living)
 
@@ -187,8 +187,8 @@ def _named(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
             yield f"named barrier {need.name}: there is no id {number}"
         if number in problem.reserved_barriers:
             yield f"named barrier {need.name}: id {number} is reserved"
-        for phase in range(need.phases.bit_length()):
-            if need.phases >> phase & 1:
+        for phase in range(need.lifetimes.bit_length()):
+            if need.lifetimes >> phase & 1:
                 other = owners.setdefault((phase, number), need.name)
                 if other != need.name:
                     yield f"phase {phase}: id {number} belongs to {other} and {need.name}"

@@ -13,6 +13,6 @@ def per_sm(problem: PlacementProblem) -> str:
     return f"{problem.target}, {plural(problem.occupancy, 'CTA')} per SM"
 
 
-def phase_name(problem: PlacementProblem, index: int) -> str:
+def lifetime_name(problem: PlacementProblem, index: int) -> str:
     """A phase as it is quoted."""
-    return f"phase `{problem.phases[index]}`"
+    return f"phase `{problem.lifetimes[index]}`"

@@ -18,7 +18,7 @@ class MemoryRange:
     start: int
     end: int
     align: int
-    phases: int  # bit mask
+    lifetimes: int  # bit mask
     what: str
 
 
@@ -40,7 +40,9 @@ def pieces_of(program: Program, placement: Placement) -> list[MemoryRange]:
                 what += f" ({inner})"
         start = offsets[item.name]
         found.append(
-            MemoryRange(item.name, start, start + count * item.bytes, item.align, item.phases, what)
+            MemoryRange(
+                item.name, start, start + count * item.bytes, item.align, item.lifetimes, what
+            )
         )
     if "barriers" in offsets:
         found.append(_barrier_table(problem, placement, stages, offsets["barriers"]))
@@ -52,7 +54,7 @@ def _barrier_table(
 ) -> MemoryRange:
     count = problem.mbarriers_fixed
     count += sum(each * stages[name] for name, each in problem.mbarriers_per_stage)
-    everywhere = (1 << len(problem.phases)) - 1
+    everywhere = (1 << len(problem.lifetimes)) - 1
     what = f"{count - problem.mbarriers_fixed} mbarriers"
     what += ", the address of tensor memory" if problem.tensor else ""
     return MemoryRange("barriers", start, start + 8 * count, 16, everywhere, what)
@@ -73,13 +75,13 @@ def memory_rows(program: Program, placement: Placement) -> list[tuple[object, ..
     pieces = pieces_of(program, placement)
     rows: list[tuple[object, ...]] = []
     shared = overlays(pieces)
-    phases = placement_problem(program).phases
+    phases = placement_problem(program).lifetimes
     top = 0
     for piece in pieces:
         if piece.start > top:
             rows.append((top, piece.start, piece.start - top, "-", "-", "(free)", "", ""))
         top = max(top, piece.end)
-        alive = [name for bit, name in enumerate(phases) if piece.phases >> bit & 1]
+        alive = [name for bit, name in enumerate(phases) if piece.lifetimes >> bit & 1]
         over = ", ".join(shared.get(piece.name, ()))
         rows.append(
             (
@@ -105,8 +107,8 @@ def phase_rows(program: Program, placement: Placement) -> list[tuple[object, ...
     limit = TARGETS[program.target].shared_limit(placement.occupancy)
     pieces = pieces_of(program, placement)
     rows: list[tuple[object, ...]] = []
-    for bit, name in enumerate(placement_problem(program).phases):
-        alive = [piece for piece in pieces if piece.phases >> bit & 1]
+    for bit, name in enumerate(placement_problem(program).lifetimes):
+        alive = [piece for piece in pieces if piece.lifetimes >> bit & 1]
         live = sum(piece.end - piece.start for piece in alive)
         top = max((piece.end for piece in alive), default=0)
         rows.append((name, live, top, limit - top, limit))

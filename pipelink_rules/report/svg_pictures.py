@@ -206,7 +206,7 @@ def _port_text(program: Program, instance: str, port: Port) -> str:
 
 def memory_picture(program: Program, placement: Placement, colours: Mapping[str, int]) -> str:
     """Addresses from left to right, one bar per phase; stages are cut by lines."""
-    phases = placement_problem(program).phases
+    phases = placement_problem(program).lifetimes
     limit = TARGETS[program.target].shared_limit(placement.occupancy)
     pieces = pieces_of(program, placement)
     room = WIDTH - LEFT - 30
@@ -218,7 +218,7 @@ def memory_picture(program: Program, placement: Placement, colours: Mapping[str,
         free = f"{limit - placement.shared_bytes:,} bytes free of {limit:,}"
         parts.append(rectangle(LEFT, y, room, BAR, free, class_="free", rx=4))
         for piece in pieces:
-            if piece.phases >> bit & 1:
+            if piece.lifetimes >> bit & 1:
                 parts += _piece(program, placement, piece, y, scale, colours)
     bottom = 8 + len(phases) * (BAR + 12)
     parts += _addresses(limit, bottom, scale)

@@ -63,7 +63,7 @@ def problem_from(
         name=facts.get("name", "kernel"),
         target=facts.get("target", "sm_90a"),
         occupancy=facts.get("occupancy", 1),
-        phases=phases,
+        lifetimes=phases,
         items=tuple(
             SharedAllocation(
                 name,

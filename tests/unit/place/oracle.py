@@ -14,14 +14,14 @@ Box = tuple[str, int, int, int]  # name, bytes, align, phases
 def boxes(problem: PlacementProblem, stages: Mapping[str, int]) -> list[Box]:
     """All rectangles, the mbarrier table included, biggest alignment first (canonical order)."""
     found = [
-        (i.name, i.bytes * (stages[i.channel] if i.channel else 1), i.align, i.phases)
+        (i.name, i.bytes * (stages[i.channel] if i.channel else 1), i.align, i.lifetimes)
         for i in problem.items
     ]
     table = 8 * (
         problem.mbarriers_fixed + sum(n * stages[name] for name, n in problem.mbarriers_per_stage)
     )
     if table:
-        found.append(("barriers", table, 16, (1 << len(problem.phases)) - 1))
+        found.append(("barriers", table, 16, (1 << len(problem.lifetimes)) - 1))
 
     def span(mask: int) -> int:
         bits = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]

@@ -20,7 +20,7 @@ def gemm(**changes: Any) -> PlacementProblem:
         name="gemm",
         target="sm_90a",
         occupancy=1,
-        phases=("work",),
+        lifetimes=("work",),
         items=(
             SharedAllocation("load.ab", 49152, 1024, 1, "load.ab"),
             SharedAllocation("store.staging", 32768, 1024, 1),
@@ -42,7 +42,7 @@ def stream(rows: int = 4, **changes: Any) -> PlacementProblem:
         name="rms_norm",
         target="sm_90a",
         occupancy=1,
-        phases=("work",),
+        lifetimes=("work",),
         items=(
             SharedAllocation("load.x", 32768, 128, 1, "load.x"),
             SharedAllocation("norm.y", 32768, 128, 1, "norm.y"),
@@ -91,7 +91,7 @@ def decode(ops: int = 7) -> PlacementProblem:
         name="decode",
         target="sm_90a",
         occupancy=1,
-        phases=tuple(f"p{index}" for index in range(count)),
+        lifetimes=tuple(f"p{index}" for index in range(count)),
         items=tuple(items),
         stages=(),
         roles=(

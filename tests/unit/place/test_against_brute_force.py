@@ -53,7 +53,7 @@ def problem_with(**parts: object) -> PlacementProblem:
         "roles": (),
         "barriers": (),
         "mbarriers_per_stage": (),
-        "phases": ("work",),
+        "lifetimes": ("work",),
     }
     return PlacementProblem(name="tiny", target="tiny", occupancy=1, **{**empty, **parts})  # type: ignore[arg-type]
 
@@ -85,7 +85,7 @@ def shared_problems(draw: st.DrawFn) -> PlacementProblem:
         maximum = minimum + draw(st.integers(0, 2))
         stages.append(StageVariable(f"c{n}", minimum, maximum, draw(st.integers(0, 1))))
     return problem_with(
-        phases=tuple(f"p{n}" for n in range(phases)),
+        lifetimes=tuple(f"p{n}" for n in range(phases)),
         items=tuple(items),
         stages=tuple(stages),
         mbarriers_per_stage=tuple((f"c{n}", 1) for n in range(channels) if draw(st.booleans())),
@@ -159,7 +159,7 @@ def test_launch_is_the_best_there_is(problem: PlacementProblem) -> None:
 @given(st.lists(st.integers(1, 63), min_size=1, max_size=24))
 def test_ids_are_distinct_or_the_refusal_is_right(masks: list[int]) -> None:
     problem = problem_with(
-        phases=tuple("abcdef"),
+        lifetimes=tuple("abcdef"),
         barriers=tuple(BarrierRequest(f"b{n:02}", mask) for n, mask in enumerate(masks)),
     )
     fullest = max(sum(mask >> phase & 1 for mask in masks) for phase in range(6))
@@ -214,7 +214,7 @@ def test_greedy_layouts_are_valid_and_above_the_bound(raw: list[tuple[int, int, 
     for one in items:
         assert starts[one.name] % one.align == 0
         for other in items:
-            if one is not other and one.phases & other.phases:
+            if one is not other and one.lifetimes & other.lifetimes:
                 low, high = starts[one.name], starts[other.name]
                 assert low + one.bytes <= high or high + other.bytes <= low
 

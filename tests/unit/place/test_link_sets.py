@@ -102,10 +102,10 @@ def test_an_id_claimed_twice_is_seen_by_the_checker() -> None:
     problem = problem_of_set("L05")
     together = replace(
         problem,
-        phases=("work",),
+        lifetimes=("work",),
         items=(),
         mbarriers_fixed=0,
-        barriers=tuple(replace(need, phases=1) for need in problem.barriers),
+        barriers=tuple(replace(need, lifetimes=1) for need in problem.barriers),
     )
     placement = place(together)
     assert sorted(number for _, number in placement.named) == [1, 2, 3, 4]

@@ -94,7 +94,9 @@ def test_items_of_different_phases_overlay() -> None:
         SharedAllocation("o", 131072, 1024, 0b10),
         SharedAllocation("scale", 1024, 128, 0b11),
     )
-    placement = place(gemm(phases=("loop", "end"), items=items, stages=(), mbarriers_per_stage=()))
+    placement = place(
+        gemm(lifetimes=("loop", "end"), items=items, stages=(), mbarriers_per_stage=())
+    )
     assert placement.offset("q") == placement.offset("o") == 0
     assert placement.shared_bytes == placement.bound_bytes == 132096
 
@@ -103,7 +105,7 @@ def test_named_ids_avoid_reserved_ones_and_return_in_later_phases() -> None:
     barriers = (BarrierRequest("a", 0b01), BarrierRequest("b", 0b11), BarrierRequest("c", 0b10))
     placement = place(
         gemm(
-            phases=("one", "two"),
+            lifetimes=("one", "two"),
             items=(),
             stages=(),
             mbarriers_per_stage=(),
@@ -131,10 +133,10 @@ def test_where_first_fit_fails_the_solver_finds_the_canonical_layout() -> None:
         SharedAllocation("c", 5 * page, 1024, 0b011),
         SharedAllocation("d", 7 * page, 1024, 0b100),
     )
-    rectangles = [Rectangle(item.name, item.bytes, item.align, item.phases) for item in items]
+    rectangles = [Rectangle(item.name, item.bytes, item.align, item.lifetimes) for item in items]
     limit = TARGETS["sm_90a"].shared_limit(1)
     assert first_fit(sorted(rectangles, key=canonical_order))[1] > limit
-    problem = gemm(phases=("x", "y", "z"), items=items, stages=(), mbarriers_per_stage=())
+    problem = gemm(lifetimes=("x", "y", "z"), items=items, stages=(), mbarriers_per_stage=())
     placement = place(problem)
     assert verify(problem, placement) == []
     # a and d as low as can be; c leaves a page free, so that b finds room under it
@@ -145,7 +147,7 @@ def test_ids_of_barriers_that_pause_between_phases() -> None:
     # 12 + 2 + 1 meet in the second phase; the one of phases 1 and 4 must share an id with another.
     masks = [3, 3, 3, 3, 3, 3, 3, 3, 3, 2, 2, 3, 3, 9, 3, 10]
     barriers = tuple(BarrierRequest(f"b{index:02}", mask) for index, mask in enumerate(masks))
-    problem = gemm(phases=tuple("abcd"), barriers=barriers)
+    problem = gemm(lifetimes=tuple("abcd"), barriers=barriers)
     placement = place(problem)
     assert verify(problem, placement) == []
     assert max(number for _, number in placement.named) == 15
@@ -155,7 +157,7 @@ def test_barriers_that_meet_in_pairs_are_counted_though_no_phase_holds_them_all(
     masks = [0b011] * 6 + [0b110] * 6 + [0b101] * 6
     barriers = tuple(BarrierRequest(f"b{index:02}", mask) for index, mask in enumerate(masks))
     with pytest.raises(PipelinkError) as caught:
-        place(gemm(phases=tuple("abc"), barriers=barriers))
+        place(gemm(lifetimes=tuple("abc"), barriers=barriers))
     (finding,) = caught.value.diagnostics
     assert finding.code == "PL0103"
     assert "18 named barriers that meet each other in pairs" in finding.message

@@ -47,7 +47,7 @@ def linear(repository: Path, **clauses: object) -> Program:
 def test_channels_and_buffers_are_items(repository: Path) -> None:
     problem = placement_problem(linear(repository, transfers={"bias.acc": "handover"}, occupancy=2))
     assert (problem.name, problem.target, problem.occupancy) == ("linear", "sm_90a", 2)
-    assert problem.phases == ("work",)
+    assert problem.lifetimes == ("work",)
     numbers = [replace(item, span=None) for item in problem.items]
     assert numbers == [
         SharedAllocation("load.ab", 2 * 128 * 64 * 2, 1024, 1, "load.ab"),
