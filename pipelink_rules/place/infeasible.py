@@ -15,7 +15,7 @@ from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place.greedy import ids
-from pipelink_rules.place.infeasible_launch import launch_shortages, ungroupable
+from pipelink_rules.place.infeasible_launch import launch_shortages, per_sm, ungroupable
 from pipelink_rules.place.rectangles import (
     Rectangle,
     bound,
@@ -34,10 +34,10 @@ from pipelink_rules.place.relaxations import (
     tensor_changes,
 )
 from pipelink_rules.place.solve import solve
-from pipelink_rules.place.wording import SHOWN, lifetime_name, per_sm
 from pipelink_rules.solver.session import UNKNOWN, UNSAT, Session
 from pipelink_rules.solver.text import Text
 
+SHOWN = 8  # holders listed one by one
 MINIMIZE = 12  # questions spent on making the core smaller
 
 
@@ -75,6 +75,11 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     if unknown or not found:
         found.append(_unknown(problem, unknown, rlimit))
     return tuple(found)
+
+
+def lifetime_name(problem: PlacementProblem, index: int) -> str:
+    """A phase as it is quoted."""
+    return f"phase `{problem.lifetimes[index]}`"
 
 
 # Shared memory

@@ -12,7 +12,11 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.relaxations import launch_changes
 from pipelink_rules.place.warps import GROUP
-from pipelink_rules.place.wording import per_sm
+
+
+def per_sm(problem: PlacementProblem) -> str:
+    """`sm_90a, 2 CTAs per SM`."""
+    return f"{problem.target}, {plural(problem.occupancy, 'CTA')} per SM"
 
 
 def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
