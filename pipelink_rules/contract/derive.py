@@ -15,7 +15,7 @@ registers.want                           240 with a fragment, else 40
 arrivals                                 one for each warp of the role; one for tcgen05.commit
 rate                                     the repeats around `acquire` or `wait`
 proxy                                    async where TMA or the tensor core touches the stage
-tx_bytes                                 the tiles that are copied
+tx_bytes                                 the tiles that tensor copies fill
 tile of a global port                    the ring tile that it is copied into
 bytes, align of a buffer                 the box of the store that reads it
 roles, count of a named barrier          the roles that name it: 32 threads a warp
@@ -140,8 +140,9 @@ class _Deriver:
         for name, role in self.roles.items():
             self._role(name, role)
         for name, port in self.ports.items():
-            self._ring(name, port)
             self._tensor_map(name, port)
+        for name, port in self.ports.items():
+            self._ring(name, port)
         for name, buffer in self.buffers.items():
             self._buffer(name, buffer)
         for name, barrier in self.barriers.items():
@@ -333,8 +334,14 @@ class _Deriver:
         if space == "ring":
             proxy = _first(line for line in lines if _is_async(line, name, out))
             port.fill("proxy", "async" if proxy else "generic", proxy.span if proxy else None)
-            if out and proxy and not raw:
+            if out and proxy and not raw and self._whole_boxes(name):
                 port.fill("tx_bytes", _item_bytes(port), proxy.span)
+
+    def _whole_boxes(self, ring: str) -> bool:
+        """Whether only tensor copies fill the ring: a box counts whole, a bulk copy may be short."""
+        copies = [copy for line in self.lines if (copy := _COPY.fullmatch(line.text))]
+        tensors = [self.ports.get(copy.group(1)) for copy in copies if copy.group(2) == ring]
+        return all(tensor is not None and "tile" in tensor for tensor in tensors)
 
     def _arrivals(self, name: str, port: _Table, lines: list[_Line], out: bool) -> str:
         commits = [line for line in lines if re.fullmatch(rf"commit mma ?-> ?{name}", line.text)]

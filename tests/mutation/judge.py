@@ -21,8 +21,10 @@ from mutants import Mutant, applied
 from pipelink_rules.actions.build_key import strip_locations
 from pipelink_rules.actions.component import check_measurements
 from pipelink_rules.check.check import check, check_stages
+from pipelink_rules.contract.derive import complete
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import parse_contract
+from pipelink_rules.contract.yaml_tree import MappingNode, Node, SequenceNode, read_nodes
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.placement import Placement
@@ -49,13 +51,30 @@ class Verdict(NamedTuple):
 
 @cache
 def texts() -> dict[str, dict[str, Any]]:
-    """Label -> contract of the repository as plain data."""
+    """Label -> contract of the repository as plain data, derived clauses written out.
+
+    A mutant changes one clause: also one that the contract leaves to be derived.
+    """
     found = {}
     for path in sorted((shipped_declarations.REPOSITORY / "components").glob("*/*.contract.yaml")):
         package = path.parent.relative_to(shipped_declarations.REPOSITORY).as_posix()
         label = f"//{package}:{path.name.split('.')[0]}"
-        found[label] = yaml.safe_load(path.read_text(encoding="utf-8"))
+        nodes = read_nodes(path.read_text(encoding="utf-8"), str(path))
+        found[label] = data_of(complete(nodes, str(path)))
     return found
+
+
+def data_of(node: Node) -> Any:
+    """A node as plain data."""
+    if isinstance(node, MappingNode):
+        return {
+            key.text: data_of(value)
+            for key, value in node.entries
+            if not (key.derived and key.text == "min")  # an estimate, which would become a promise
+        }
+    if isinstance(node, SequenceNode):
+        return [data_of(item) for item in node.items]
+    return yaml.safe_load(node.text) if node.plain else node.text
 
 
 @cache

@@ -28,12 +28,8 @@ COMPLETE = {
     for path in sorted((ROOT / folder).rglob("*.contract.yaml"))
 } | {"sample": SAMPLE}
 PORT_CLAUSES = ("space", "direction", "role", "rate", "proxy", "arrivals", "tx_bytes", "tile")
-# Stated on purpose with another value than the operations give, or not to be known from them.
-DIFFERENT = {
-    # 16-byte rows of a block that may be short: the bytes depend on a field
-    ("tx_bytes", "rows * D * sizeof(T)"),
-    ("tx_bytes", "rows * D * 2"),
-}
+# Not derived: a bulk copy may bring fewer rows than the block has.
+DIFFERENT = {("tx_bytes", "rows * D * sizeof(T)"), ("tx_bytes", "rows * D * 2")}
 
 
 def without(data: Any, path: tuple[str, ...]) -> str:
@@ -154,6 +150,15 @@ def test_a_derived_clause_points_at_the_operation_it_follows_from() -> None:
     contract = parse_contract(SHORT, "relu.contract.yaml")
     place = contract.port("acc").where("direction")
     assert place is not None and (place.line, place.column) == (5, 37)
+
+
+def test_the_bytes_of_a_bulk_copy_are_stated() -> None:
+    text = (ROOT / "components/stream/bulk_load_rows.contract.yaml").read_text(encoding="utf-8")
+    data = yaml.safe_load(text)
+    with pytest.raises(PipelinkError) as caught:
+        parse_contract(without(data, ("ports", "block", "tx_bytes")), "s.contract.yaml")
+    (found,) = caught.value.diagnostics
+    assert found.code == "PL0006" and "tx_bytes" in found.message
 
 
 def test_shipped_contracts_are_short() -> None:
