@@ -135,7 +135,7 @@ def test_operations(text: str, expected: Operation) -> None:
             "ports:\n"
             "  X: {space: global, direction: in, role: compute, dtype: T, shape: [R, D]}\n"
             "  C: {space: global, direction: out, role: compute, dtype: T, shape: [R, D]}\n"
-            "  z: {space: ring, direction: out, role: compute, "
+            "  z: {space: ring, direction: out, role: compute, tx_bytes: 16, proxy: async, "
             "item: {t: {dtype: T, shape: [D]}}}\n",
         ),
     )
