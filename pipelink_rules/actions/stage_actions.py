@@ -30,10 +30,10 @@ def check_program(
 
     Reads contracts, not objects: it runs before anything is compiled.
     """
-    from pipelink_rules.check.check import check
-    from pipelink_rules.program.resolve import resolve
+    from pipelink_rules.check.check import check, resolve_checked
 
-    findings = apply_allowances(check(resolve(spec, variants, arch), TARGETS[arch]), spec)
+    program = resolve_checked(spec, variants, arch)
+    findings = apply_allowances(check(program, TARGETS[arch]), spec)
     findings = (*findings, *unused(findings, spec))
     if any(item.severity == "error" for item in findings):
         raise PipelinkError(findings)

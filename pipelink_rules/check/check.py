@@ -23,9 +23,11 @@ from pipelink_rules.check import (
 from pipelink_rules.check.counters import counter_checks as counters
 from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.protocol import protocol_checks as protocol
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.program import Program
-from pipelink_rules.model.target import Target
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.model.program import MegakernelSpec, Program
+from pipelink_rules.model.target import TARGETS, Target
+from pipelink_rules.model.variant import Variant
+from pipelink_rules.program.resolve import outline, resolve
 
 CHECKS: tuple[Check, ...] = (
     *agreement.CHECKS,
@@ -40,6 +42,20 @@ CHECKS: tuple[Check, ...] = (
     *protocol.CHECKS,
     *counters.CHECKS,
 )
+
+
+def resolve_checked(
+    spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str
+) -> Program:
+    """The program of components that mean one problem (`check.agreement`).
+
+    Raises what they disagree about before anything that follows from it, then what resolving finds.
+    """
+    made = outline(spec, variants, target_name)
+    disagreements = _found(agreement.CHECKS, ProgramIndex(made, TARGETS[target_name]))
+    if disagreements:
+        raise PipelinkError(disagreements)
+    return resolve(spec, variants, target_name)
 
 
 def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:

@@ -56,15 +56,15 @@ def program_of(file: Path, root: Path, arch: str | None) -> Program:
         if program.target not in TARGETS:
             raise _unknown_target(file, program.target)
         return program
+    from pipelink_rules.check.check import resolve_checked
     from pipelink_rules.program.infer import bind_instances
-    from pipelink_rules.program.resolve import resolve
 
     spec = read_json(file, MegakernelSpec)
     target = arch or (spec.archs[0] if spec.archs else "sm_90a")
     if target not in TARGETS:
         raise _unknown_target(file, target)
     contracts = {item.label: contract_of(item.label, root) for item in spec.instances}
-    return resolve(spec, bind_instances(spec, contracts), target)
+    return resolve_checked(spec, bind_instances(spec, contracts), target)
 
 
 def contract_of(text: str, root: Path) -> Contract:

@@ -7,6 +7,7 @@ transfers chosen, rings sized, roles put together, names unified.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import similar_name_help
@@ -14,7 +15,7 @@ from pipelink_rules.model.program import Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.program.channels import channels_of, choose_transfers
-from pipelink_rules.program.connections import check_connections, parse_endpoint
+from pipelink_rules.program.connections import PortPair, check_connections, parse_endpoint
 from pipelink_rules.program.multicast import MulticastAnalysis
 from pipelink_rules.program.roles import program_roles
 from pipelink_rules.program.spec import check_instances
@@ -27,40 +28,55 @@ def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
     variants: instance -> bound variant.  The same declaration gives the same program whatever the
     order of `variants`.  Raises all findings of a pass at once (PL0044..PL0076).
     """
+    program, pairs = _outline(spec, variants, target_name)
+    contracts = {item.name: item.variant.contract for item in program.instances}
+    findings = DiagnosticSink()
+    analysis = MulticastAnalysis(spec.cluster, contracts, program.scheduler[0])
+    connections = choose_transfers(spec, contracts, pairs, analysis, findings)
+    channels = channels_of(spec, contracts, connections, analysis, findings)
+    roles = program_roles(spec, variants, connections, findings)
+    findings.raise_if_any()
+    return replace(
+        program, connections=tuple(connections), channels=tuple(channels), roles=tuple(roles)
+    )
+
+
+def outline(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str) -> Program:
+    """The program before transfers are chosen: without connections, channels and roles."""
+    return _outline(spec, variants, target_name)[0]
+
+
+def _outline(
+    spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str
+) -> tuple[Program, list[PortPair]]:
     findings = check_instances(spec)
     _check_target(target_name, spec, findings)
     findings.raise_if_any()
     instances = _instances(spec, variants, target_name, findings)
     contracts = {instance.name: instance.variant.contract for instance in instances}
-    links = check_connections(spec, contracts, findings)
-    schedule = find_scheduler(spec, contracts, findings)
-    check_work(spec, contracts, schedule, findings)
+    pairs = check_connections(spec, contracts, findings)
+    scheduler = find_scheduler(spec, contracts, findings)
+    check_work(spec, contracts, scheduler, findings)
     findings.raise_if_any()
-
-    assert schedule is not None  # reported above otherwise
-    analysis = MulticastAnalysis(spec.cluster, contracts, schedule[0])
-    connections = choose_transfers(spec, contracts, links, analysis, findings)
-    channels = channels_of(spec, contracts, connections, analysis, findings)
-    roles = program_roles(spec, variants, connections, findings)
-    findings.raise_if_any()
-    return Program(
+    assert scheduler is not None  # reported above otherwise
+    symbols = {symbol.name for contract in contracts.values() for symbol in contract.symbols}
+    program = Program(
         name=spec.name,
         target=target_name,
         instances=tuple(instances),
-        connections=tuple(connections),
-        channels=tuple(channels),
-        roles=tuple(roles),
-        scheduler=schedule,
+        connections=(),
+        channels=(),
+        roles=(),
+        scheduler=scheduler,
         tensors=_bindings(spec.tensors),
         scalars=_bindings(spec.scalars),
-        symbols=tuple(
-            sorted({symbol.name for item in contracts.values() for symbol in item.symbols})
-        ),
+        symbols=tuple(sorted(symbols)),
         occupancy=spec.occupancy,
         cluster=spec.cluster,
         runtime=spec.runtime,
         spec=spec,
     )
+    return program, pairs
 
 
 def _check_target(target_name: str, spec: MegakernelSpec, findings: DiagnosticSink) -> None:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pipelink_rules.check.check import check
+from pipelink_rules.check.check import check, resolve_checked
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
@@ -26,7 +26,6 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place.place import place
 from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.program.infer import bind_instances
-from pipelink_rules.program.resolve import resolve
 from pipelink_rules.program.spec import parse_declaration
 
 PARTS = Path(__file__).resolve().parent / "check_components"
@@ -76,7 +75,7 @@ def program_of(root: Path, settings: dict[str, Any]) -> Program:
     spec = _declared(text, place)
     flags = {f"//parts:{name}": value for name, value in settings.get("flags", {}).items()}
     used = {item.label: parse_contract(*contracts[item.label]) for item in spec.instances}
-    return resolve(spec, bind_instances(spec, used, flags), spec.archs[0])
+    return resolve_checked(spec, bind_instances(spec, used, flags), spec.archs[0])
 
 
 def _edited(text: str, edits: Any) -> str:

@@ -14,16 +14,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pipelink_rules.check.check import check
+from pipelink_rules.check.check import resolve_checked
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.render import render_text
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.model.target import TARGETS
 from pipelink_rules.program.infer import bind_instances
-from pipelink_rules.program.resolve import resolve
 from pipelink_rules.program.spec import parse_declaration
 
 PARTS = Path(__file__).resolve().parent / "declare_components"
@@ -58,9 +56,7 @@ def _collect(text: str, contracts: dict[str, Contract], missing: list[str]) -> N
     for name in missing:
         del variants[name]
     for arch in spec.archs:
-        found = check(resolve(spec, variants, arch), TARGETS[arch])
-        if found:
-            raise PipelinkError(found)
+        resolve_checked(spec, variants, arch)
 
 
 def _declared(text: str) -> MegakernelSpec:

@@ -20,7 +20,7 @@ from mutants import Mutant, applied
 
 from pipelink_rules.actions.build_key import strip_locations
 from pipelink_rules.actions.component import check_measurements
-from pipelink_rules.check.check import check, check_stages
+from pipelink_rules.check.check import check, check_stages, resolve_checked
 from pipelink_rules.contract.derive import complete
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import parse_contract
@@ -34,7 +34,6 @@ from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.place.place import place
 from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.program.infer import bind_instances
-from pipelink_rules.program.resolve import resolve
 from pipelink_rules.program.spec import parse_declaration
 
 ARCH = "sm_90a"
@@ -147,7 +146,7 @@ def run(
                 for name, (label, _) in declaration["instances"].items()
             )
         stage = "collect"
-        program = resolve(spec, variants, spec.archs[0])
+        program = resolve_checked(spec, variants, spec.archs[0])
     except PipelinkError as problem:
         return _stopped(stage, problem)
     target = TARGETS[program.target]
@@ -161,7 +160,7 @@ def run(
     except PipelinkError as problem:
         return _stopped("probe", problem)
     try:
-        program = resolve(spec, probed, spec.archs[0])
+        program = resolve_checked(spec, probed, spec.archs[0])
         placement = place(placement_problem(program))
     except PipelinkError as problem:
         return _stopped("place", problem)

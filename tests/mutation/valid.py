@@ -92,16 +92,15 @@ def findings_of(seed: int) -> list[str]:
     """What collect and check say to it: nothing, if there is no false alarm."""
     import shipped_declarations
 
-    from pipelink_rules.check.check import check
+    from pipelink_rules.check.check import check, resolve_checked
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
     from pipelink_rules.model.target import TARGETS
     from pipelink_rules.program.infer import bind_instances
-    from pipelink_rules.program.resolve import resolve
     from pipelink_rules.program.spec import parse_declaration
 
     try:
         spec = parse_declaration(**declaration(seed))
-        program = resolve(
+        program = resolve_checked(
             spec, bind_instances(spec, shipped_declarations.contracts(), {}), "sm_90a"
         )
         found = check(program, TARGETS["sm_90a"])
