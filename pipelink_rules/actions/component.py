@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from pipelink_rules.audit.audit_role import audit_roles
 from pipelink_rules.compile.object import CompiledUnit, Inspect, compile_unit, digests
@@ -50,6 +51,8 @@ class CompiledVariant:
 @dataclass(frozen=True)
 class ObjectRecord:
     """What is known of an object before the probe; `<component>.object.json` is its file."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("object",)
 
     toolkit: str  # that compiled it
     fingerprint: str

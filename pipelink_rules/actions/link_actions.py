@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pipelink_rules.actions import paths
 from pipelink_rules.actions.stage_actions import allowed_findings
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.linked_kernel import Audit
+from pipelink_rules.model.linked_kernel import Audit, TwinReport
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source_span import Span
@@ -21,7 +20,6 @@ from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 if TYPE_CHECKING:
-    from pipelink_rules.link.twin import TwinReport
     from pipelink_rules.report.diff import Link
 
 
@@ -38,6 +36,15 @@ class LinkRequest:
     cubin: str
     audit: str
     times: str  # seconds of the link, for the table; no output: it differs from run to run
+
+
+@dataclass(frozen=True)
+class LinkTimes:
+    """`<name>.times.json`: how long the last link on this machine took."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("times",)
+
+    link_seconds: float
 
 
 def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | None = None) -> Audit:
@@ -67,7 +74,7 @@ def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | No
     except BaseException:
         Path(request.cubin).unlink(missing_ok=True)
         raise
-    write_text(request.times, json.dumps({"link_seconds": round(log.seconds, 3)}) + "\n")
+    write_json(request.times, LinkTimes(round(log.seconds, 3)))
     return found
 
 
@@ -222,7 +229,6 @@ def summary_text(build: str, names: Sequence[tuple[str, str]]) -> str:
 def link_seconds(build: str, arch: str, name: str) -> float | None:
     """Seconds of the last link on this machine; None where it came from the cache."""
     try:
-        data = json.loads(Path(paths.times_file(build, arch, name)).read_text(encoding="utf-8"))
-        return float(data["link_seconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return read_json(paths.times_file(build, arch, name), LinkTimes).link_seconds
+    except PipelinkError:
         return None

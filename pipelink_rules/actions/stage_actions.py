@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelink_rules.actions.build_key import strip_locations
 from pipelink_rules.diagnostics.allow import apply_allowances, unused
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import CheckResult, Diagnostic, PipelinkError
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics
@@ -37,7 +37,7 @@ def check_program(
     findings = (*findings, *unused(findings, spec))
     if any(item.severity == "error" for item in findings):
         raise PipelinkError(findings)
-    write_json(out, findings)
+    write_json(out, CheckResult(findings))
     return findings
 
 
@@ -64,7 +64,7 @@ def collect_program(
     program = resolve(spec, variants, arch)
     # What the declaration says is resolved in the program; how it says it decides nothing.
     resolved = replace(program, spec=MegakernelSpec(program.name, (), allow=spec.allow))
-    write_json(plan_out, strip_locations(resolved))
+    write_json(plan_out, strip_locations(resolved), "plan")
     write_json(program_out, program)
 
 
@@ -113,7 +113,7 @@ def allowed_findings(
     if not program.spec.allow:
         return ()
     if Path(checked).is_file():
-        found = read_json(checked, tuple[Diagnostic, ...])
+        found = read_json(checked, CheckResult).diagnostics
     else:
         from pipelink_rules.check.check import check
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipelink_rules.files.atomic import sha256, write_text
 from pipelink_rules.files.codec import to_json
-from pipelink_rules.model.variant import WeakSymbol
+from pipelink_rules.model.variant import WeakSymbol, WeakTable
 from pipelink_rules.toolkit.command_lines import Unit, listing_argv, object_argv
 from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
 from pipelink_rules.toolkit.process import run, work_folder
@@ -101,7 +101,7 @@ def compile_object(
     subject = Subject(name or f"`{source}`")
     with work_folder(target.parent) as folder:
         compiled = compile_unit(unit, toolkit, folder, subject, inspect)
-        write_text(weak_file(target), to_json(compiled.weak))
+        write_text(weak_file(target), to_json(WeakTable(compiled.weak)))
         os.replace(compiled.fatbin, target)
     return compiled.weak
 

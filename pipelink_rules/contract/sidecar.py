@@ -1,6 +1,6 @@
 """What travels with an object?  Variant and BuildRecord <-> `<component>.contract.yaml`.
 
-    sidecar: 1
+    format: pipelink/sidecar/2
     digests: {build: ..., interface: ...}   sha256 of each half as compact canonical JSON
     interface: ...                          all that check and place read
     build: ...                              how the object was made
@@ -26,11 +26,11 @@ from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.interface import interface_of
 from pipelink_rules.contract.yaml_tree import describe, require_content
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
-from pipelink_rules.files.codec import decode, encode
+from pipelink_rules.files.codec import decode, encode, format_key
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
 
-SIDECAR_VERSION = 1
+FORMAT = format_key("sidecar")
 LARGEST_FILE = 4 << 20  # bytes; a large one has 200 KiB
 DEEPEST = 32
 MOST_NODES = 50_000
@@ -43,9 +43,9 @@ Noun = TypeVar("Noun")
 def dump_sidecar(variant: Variant, build: BuildRecord) -> str:
     """The text of a sidecar."""
     halves = {"build": encode(build), "interface": _bare(encode(interface_of(variant)))}
-    data = {"sidecar": SIDECAR_VERSION, "digests": {k: _digest(halves[k]) for k in HALVES}}
+    data = {"format": FORMAT, "digests": {k: _digest(halves[k]) for k in HALVES}}
     head = f"# {variant.name}: contract and build record of one object. Generated, do not edit.\n"
-    return head + canonical_yaml({**data, **halves}, order=("sidecar", "digests", "interface"))
+    return head + canonical_yaml({**data, **halves}, order=("format", "digests", "interface"))
 
 
 def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
@@ -56,16 +56,17 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
     """
     file = describe(path)
     data = _read(Path(path), file)
-    if "sidecar" not in data:
-        what = "it is a contract" if "contract" in data else "it has no `sidecar:`"
+    written = data.get("format", data.get("sidecar"))  # version 1 had a key `sidecar: 1`
+    if written is None:
+        what = "it is a contract" if "contract" in data else "it has no `format:`"
         raise _no_sidecar(file, what)
-    if data["sidecar"] != SIDECAR_VERSION:
+    if written != FORMAT:
         raise error(
             "PL0022",
             f"{file} is a sidecar of another version of PipeLink",
             Span(file),
-            expected=f"sidecar: {SIDECAR_VERSION}",
-            found=f"sidecar: {str(data.get('sidecar'))[:40]}",
+            expected=f"format: {FORMAT}",
+            found=f"{'format' if 'format' in data else 'sidecar'}: {str(written)[:40]}",
             helps=("build the component again with this version",),
             subject=file,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import ClassVar, TypedDict, Unpack
 
 from pipelink_rules.model.source_span import Span
 
@@ -72,6 +72,15 @@ class Clauses(Details, total=False):
     """The same with the subject."""
 
     subject: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What the check of a program found; `<name>.check.json` is its file."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("check",)
+
+    diagnostics: tuple[Diagnostic, ...]
 
 
 class PipelinkError(Exception):

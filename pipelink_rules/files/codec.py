@@ -26,6 +26,9 @@ LARGEST_FILE = 4 << 20  # bytes; the largest file of a stage has about 200 KiB
 LARGEST_NUMBER = 2**63  # numbers are sizes, offsets and counts; all stay below
 _NEXT = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*"|[^\s,:{}\[\]"]+|[,:{}\[\]])', re.S)
 
+FORMAT_VERSION = 2  # of every form; raised when a key is renamed, removed or changes its meaning
+_BUILD_AGAIN = "delete the file and build again"
+_REWRITE = {"recording": "record the launch again with `Kernel.record` or `Kernel.trace`"}
 JsonPath = tuple[str | int, ...]  # keys and indices, from the root
 
 
@@ -142,14 +145,20 @@ def decode(kind: type[Noun], data: Any) -> Noun:
     return typing.cast(Noun, _decode(kind, data, kind.__name__))
 
 
-def to_json(value: Any) -> str:
-    """Canonical JSON text."""
-    return json.dumps(encode(value), indent=2, sort_keys=True) + "\n"
+def to_json(value: Any, form: str = "") -> str:
+    """The canonical text of a noun's file, with its `format` key."""
+    data = {"format": format_key(form or value.FORMATS[0]), **encode(value)}
+    return json.dumps(data, indent=2, sort_keys=True) + "\n"
 
 
-def write_json(path: str | Path, value: Any) -> Path:
-    """Writes a noun to its file."""
-    return write_text(path, to_json(value))
+def format_key(form: str) -> str:
+    """`pipelink/program/2`: what every file of that form says it is."""
+    return f"pipelink/{form}/{FORMAT_VERSION}"
+
+
+def write_json(path: str | Path, value: Any, form: str = "") -> Path:
+    """Writes a noun to its file.  form: one of its FORMATS where it is not the first."""
+    return write_text(path, to_json(value, form))
 
 
 def read_data(path: str | Path) -> Any:
@@ -158,11 +167,50 @@ def read_data(path: str | Path) -> Any:
 
 
 def read_json(path: str | Path, kind: type[Noun]) -> Noun:
-    """Reads a noun from its file; PL0011 where the file is not what its stage wrote."""
-    return _read(path, kind.__name__, lambda data: decode(kind, data))
+    """Reads a noun from its file.
+
+    PL0010 where there is none, PL0011 where it is another form of file, where another version of
+    PipeLink wrote it, and where it is not what its stage wrote.
+    """
+    forms: tuple[str, ...] = kind.FORMATS  # type: ignore[attr-defined]
+
+    def make(data: Any) -> Noun:
+        if isinstance(data, dict):
+            _check_format(data.pop("format", None), forms)
+        return decode(kind, data)
+
+    return _read(path, forms[0], make)
 
 
-def _read(path: str | Path, kind: str, make: Callable[[Any], Noun]) -> Noun:
+class _FormatError(ValueError):
+    """The `format` key of a file is not that of the form which is read."""
+
+    def __init__(self, message: str, expected: str, found: str):
+        super().__init__(message)
+        self.expected, self.found = expected, found
+
+
+def _check_format(found: Any, forms: tuple[str, ...]) -> None:
+    keys = [format_key(form) for form in forms]
+    if found in keys:
+        return
+    _, form, version = found.split("/") if _is_format(found) else ("", "", "")
+    expected = f'"format": "{keys[0]}"'
+    if not form:
+        written = "no `format`" if found is None else f"{str(found)[:80]!r}"
+        reason = "it names no known format; version 1 of PipeLink wrote none"
+        raise _FormatError(reason, expected, written)
+    if form not in forms:
+        raise _FormatError(f"it is a {form} file", expected, f'"format": "{found}"')
+    reason = f"it has version {version} of the format; this PipeLink reads {FORMAT_VERSION}"
+    raise _FormatError(reason, expected, f'"format": "{found}"')
+
+
+def _is_format(found: Any) -> bool:
+    return isinstance(found, str) and re.fullmatch(r"pipelink/[a-z]+/\d{1,9}", found) is not None
+
+
+def _read(path: str | Path, form: str, make: Callable[[Any], Noun]) -> Noun:
     name, text = str(path), ""
     try:
         text = read_bytes(path).decode("utf-8")
@@ -172,28 +220,32 @@ def _read(path: str | Path, kind: str, make: Callable[[Any], Noun]) -> Noun:
             "PL0010", f"there is no file {name}", Span(name), helps=("run the stage before",)
         ) from None
     except (ValueError, RecursionError, OSError) as problem:
-        raise _damaged(name, kind, problem, text) from None
+        raise _damaged(name, form, problem, text) from None
 
 
-def _damaged(name: str, kind: str, problem: Exception, text: str) -> PipelinkError:
+def _damaged(name: str, form: str, problem: Exception, text: str) -> PipelinkError:
     reason = str(problem)
     place = Span(name)
+    expected, found = f"the JSON that the stage before writes for {form}", ""
     if isinstance(problem, json.JSONDecodeError):
         place = Span(name, problem.lineno, problem.colno)
         reason = f"{problem.msg} at line {problem.lineno}"
     elif isinstance(problem, DecodeError):
         place = Span(name, *location_of(text, problem.path))
+    elif isinstance(problem, _FormatError):
+        place = Span(name, *location_of(text, ("format",)))
+        expected, found = problem.expected, problem.found
     elif isinstance(problem, UnicodeDecodeError):
         reason = f"byte {problem.start} is not UTF-8"
     elif isinstance(problem, RecursionError):
         reason = "it is nested too deeply"
     return error(
         "PL0011",
-        f"{name} is not a {kind} file: {reason[:300]}",
+        f"{name} is not a {form} file: {reason[:300]}",
         place,
-        expected=f"the JSON that the stage before writes for {kind}",
-        found=reason[:200],
-        helps=("delete the file and build again",),
+        expected=expected,
+        found=found or reason[:200],
+        helps=(_REWRITE.get(form, _BUILD_AGAIN),),
     )
 
 

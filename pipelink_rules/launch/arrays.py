@@ -146,7 +146,7 @@ def key_of(arrays: Iterable[Any], stream: int) -> list[Hashable]:
 
 
 def view_of(array: Any, stream: int = 0) -> View:
-    """Everything about an array; `stream` is told to DLPack producers so that they order work."""
+    """Everything about an array; DLPack producers order their work on `stream`."""
     reader = reader_for(array)
     if reader is _torch_key:
         return _torch_view(array)

@@ -11,7 +11,7 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
+from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol, WeakTable
 from pipelink_rules.toolkit.fatbin import FatbinImage, images_of
 from pipelink_rules.toolkit.toolkit import Toolkit, version_tuple
 from pipelink_rules.toolkit.weak_symbols import SymbolConflict, demangle, find_clashes, weak_file
@@ -60,7 +60,7 @@ def _object_of(sidecar: Path) -> Path:
 
 def _weak_beside(path: str) -> tuple[WeakSymbol, ...]:
     file = weak_file(path)
-    return read_json(file, tuple[WeakSymbol, ...]) if file.exists() else ()
+    return read_json(file, WeakTable).symbols if file.exists() else ()
 
 
 def check_objects(

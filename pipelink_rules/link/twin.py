@@ -19,6 +19,7 @@ from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link import link_unchecked
 from pipelink_rules.link.linker_log import LinkLog
 from pipelink_rules.link.sass import disassemble
+from pipelink_rules.model.linked_kernel import TwinBuild, TwinReport
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.command_lines import Unit, cubin_argv, fatbin_argv
 from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
@@ -36,32 +37,6 @@ class TwinUnit:
     sources: tuple[str, ...]
     includes: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TwinBuild:
-    """One way to make the kernel, as a result."""
-
-    instructions: int
-    registers: int
-    stack_bytes: int
-    spill_stores: int
-    spill_loads: int
-    text_sha256: str
-
-
-@dataclass(frozen=True)
-class TwinReport:
-    """`<name>.twin.json`: the linked kernel beside its twins."""
-
-    entry: str
-    linked: TwinBuild
-    lto: TwinBuild
-    native: TwinBuild
-    lto_identical: bool  # machine code, encodings included
-    native_identical: bool
-    lto_difference: str = ""  # the first one, in words
-    native_difference: str = ""
 
 
 def twin_source(

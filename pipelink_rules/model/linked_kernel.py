@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class BarrierSite:
 @dataclass(frozen=True)
 class Audit:
     """What reading the linked cubin back found."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("audit",)
 
     entry: str
     registers: int
@@ -156,6 +159,8 @@ class Site:
 class Manifest:
     """Everything `launch` needs; `<name>.manifest.json` is its file."""
 
+    FORMATS: ClassVar[tuple[str, ...]] = ("manifest",)
+
     name: str
     target: str
     entry: str
@@ -181,3 +186,31 @@ class Manifest:
     workspace: tuple[Workspace, ...] = ()
     coresident: bool = False  # CTAs wait for each other: all have to be on the device at once
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value
+
+
+@dataclass(frozen=True)
+class TwinBuild:
+    """One way to make the kernel, as a result."""
+
+    instructions: int
+    registers: int
+    stack_bytes: int
+    spill_stores: int
+    spill_loads: int
+    text_sha256: str
+
+
+@dataclass(frozen=True)
+class TwinReport:
+    """`<name>.twin.json`: the linked kernel beside its twins."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("twin",)
+
+    entry: str
+    linked: TwinBuild
+    lto: TwinBuild
+    native: TwinBuild
+    lto_identical: bool  # machine code, encodings included
+    native_identical: bool
+    lto_difference: str = ""  # the first one, in words
+    native_difference: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import Target
@@ -88,6 +89,8 @@ class BarrierRequest:
 class PlacementProblem:
     """Everything the placement decides about, for one megakernel and target."""
 
+    FORMATS: ClassVar[tuple[str, ...]] = ("problem",)
+
     name: str
     target: str
     occupancy: int
@@ -115,6 +118,8 @@ class Warpgroup:
 @dataclass(frozen=True)
 class Placement:
     """The numbers the linker solved; `<name>.placement.json` is its file."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("placement",)
 
     name: str
     target: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pipelink_rules.model.contract import Port
 from pipelink_rules.model.source_span import Span
@@ -42,6 +43,8 @@ class ConnectionSpec:
 @dataclass(frozen=True)
 class MegakernelSpec:
     """A megakernel as declared in an SConscript; `<name>.spec.json` is its file."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("spec",)
 
     name: str
     instances: tuple[InstanceSpec, ...]
@@ -191,6 +194,8 @@ class ProgramRole:
 @dataclass(frozen=True)
 class Program:
     """A megakernel with every contract resolved for one target: what check and place read."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("program", "plan")
 
     name: str
     target: str

@@ -6,7 +6,7 @@ import base64
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pipelink_rules.model.linked_kernel import Script, Site
 
@@ -67,6 +67,8 @@ class WarpRow:
 @dataclass(frozen=True)
 class Recording:
     """One launch, seen from inside; `<name>.trace.json` or `<name>.record.json` is its file."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("recording",)
 
     megakernel: str
     target: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from pipelink_rules.model.contract import Contract
 
@@ -20,6 +21,8 @@ class Measured:
 @dataclass(frozen=True)
 class Variant:
     """A contract with its parameters and code-generation flags bound: one LTO object."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("interface",)
 
     contract: Contract  # every expression with the parameters substituted
     arguments: tuple[tuple[str, int | str], ...]  # parameter -> value, sorted
@@ -45,6 +48,15 @@ class WeakSymbol:
     name: str
     kind: str  # "func" or "data"
     body: str  # sha256 of the normalised body
+
+
+@dataclass(frozen=True)
+class WeakTable:
+    """The weak definitions of an object without a sidecar; `<unit>.weak.json` is its file."""
+
+    FORMATS: ClassVar[tuple[str, ...]] = ("weak",)
+
+    symbols: tuple[WeakSymbol, ...]
 
 
 @dataclass(frozen=True)

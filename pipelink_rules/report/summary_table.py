@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.text_table import format_table, output_width
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.model.linked_kernel import Audit, Manifest, TwinReport
 from pipelink_rules.report.allowed import allowed_lines
 
 COLUMNS = (
@@ -56,14 +56,12 @@ def twin_of(folder: str | Path, name: str) -> str:
     A twin older than the cubin it was compared with says nothing about the present one.
     """
     try:
-        twin, audit = (
-            json.loads((Path(folder) / f"{name}.{file}.json").read_text(encoding="utf-8"))
-            for file in ("twin", "audit")
-        )
-        if twin["linked"]["text_sha256"] != audit["text_sha256"]:
+        twin = read_json(Path(folder) / f"{name}.twin.json", TwinReport)
+        audit = read_json(Path(folder) / f"{name}.audit.json", Audit)
+        if twin.linked.text_sha256 != audit.text_sha256:
             return "not built"
-        return "identical" if twin["lto_identical"] else "differs"
-    except (OSError, ValueError, KeyError, TypeError):
+        return "identical" if twin.lto_identical else "differs"
+    except PipelinkError:
         return "not built"
 
 

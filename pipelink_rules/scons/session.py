@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelink_rules.actions.labels import LIBRARY, Label
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import CheckResult, Diagnostic, PipelinkError
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.scons.lock import BuildLock, Journal
@@ -187,7 +187,7 @@ def write_document(
     found = list(findings)
     for name in kept:
         with suppress(PipelinkError):  # not written, or not by this version
-            found += read_json(name, tuple[Diagnostic, ...])
+            found += read_json(name, CheckResult).diagnostics
     if form == "sarif":
         from pipelink_rules.diagnostics.sarif import render_sarif
 

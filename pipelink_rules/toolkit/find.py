@@ -31,7 +31,7 @@ from pipelink_rules.toolkit.process import run_tool
 from pipelink_rules.toolkit.self_test import probe, probe_nvjitlink, tool_environment
 from pipelink_rules.toolkit.toolkit import Toolkit, ToolkitRejected
 
-_SCHEMA = 2  # of probe.json: raise it when the probe asks more
+_FORMAT = "pipelink/probe/2"  # of probe.json: another version when the probe asks more
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
         data = json.loads((folder / "probe.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    if not isinstance(data, dict) or data.get("schema") != _SCHEMA:
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
         return {}
     found = data.get("candidates", {})
     return found if isinstance(found, dict) else {}
@@ -219,5 +219,5 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _remember(folder: Path, name: str, entry: dict[str, Any]) -> None:
     # Two builds may write at once: the later one wins, and the loser only probes once more.
-    data = {"schema": _SCHEMA, "candidates": {**_read(folder), name: entry}}
+    data = {"format": _FORMAT, "candidates": {**_read(folder), name: entry}}
     write_text(folder / "probe.json", json.dumps(data, indent=2, sort_keys=True) + "\n")

@@ -141,11 +141,11 @@ def interface(path: Path) -> object:
 
 
 def findings(path: Path) -> object:
-    from pipelink_rules.diagnostics.diagnostic import Diagnostic
+    from pipelink_rules.diagnostics.diagnostic import CheckResult
     from pipelink_rules.diagnostics.render import render_text
     from pipelink_rules.files.codec import read_json
 
-    return render_text(read_json(path, tuple[Diagnostic, ...])).encode()
+    return render_text(read_json(path, CheckResult).diagnostics).encode()
 
 
 def elf(data: bytes, folder: Path) -> object:

@@ -11,7 +11,7 @@ from link_fixtures import cubin
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.contract.sidecar import dump_sidecar
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.diagnostic import CheckResult, Diagnostic, Label
 from pipelink_rules.files.codec import to_json
 from pipelink_rules.model.linked_kernel import Audit, Manifest
 from pipelink_rules.model.source_span import Span
@@ -252,4 +252,4 @@ def interfaces() -> list[bytes]:
 def findings() -> list[bytes]:
     """`.check.json`."""
     noun = (Diagnostic("PL0202", "a message", (Label(Span("a.yaml", 1, 2), "here"),)),)
-    return [to_json(noun).encode()]
+    return [to_json(CheckResult(noun)).encode()]

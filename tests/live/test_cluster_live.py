@@ -10,8 +10,7 @@ import pytest
 from checkout import Checkout
 
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.link.twin import TwinReport
-from pipelink_rules.model.linked_kernel import Manifest
+from pipelink_rules.model.linked_kernel import Manifest, TwinReport
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 pytestmark = pytest.mark.live

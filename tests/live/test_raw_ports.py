@@ -10,8 +10,7 @@ import pytest
 from checkout import Checkout, copy_of_repository
 
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.link.twin import TwinReport
-from pipelink_rules.model.linked_kernel import Audit
+from pipelink_rules.model.linked_kernel import Audit, TwinReport
 
 pytestmark = pytest.mark.live
 HERE = Path(__file__).parent

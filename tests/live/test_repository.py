@@ -10,8 +10,7 @@ from shipped_declarations import megakernels, pairs
 
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.link.twin import TwinReport
-from pipelink_rules.model.linked_kernel import Audit, Manifest
+from pipelink_rules.model.linked_kernel import Audit, Manifest, TwinReport
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.place.problem import placement_problem

@@ -12,7 +12,7 @@ from pathlib import Path
 from pipelink_rules.actions.header_deps import read_depfile
 from pipelink_rules.compile.object import compile_object
 from pipelink_rules.files.codec import read_json
-from pipelink_rules.model.variant import WeakSymbol
+from pipelink_rules.model.variant import WeakTable
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 SOURCE = """
@@ -76,7 +76,7 @@ def test_a_source_that_insists_on_inlining_is_listed_without(cuda: Callable[...,
     guard = "#ifdef always_inline\n#error do not redefine attributes\n#endif\n"
     helper = "inline __device__ int plain(int x) { return x + 1; }\n"
     cuda("odd", guard + helper + 'extern "C" __device__ int one(int x) { return plain(x); }\n')
-    table = read_json("odd.weak.json", tuple[WeakSymbol, ...])
+    table = read_json("odd.weak.json", WeakTable).symbols
     assert [symbol.name for symbol in table] == ["_Z5plaini"]
 
 

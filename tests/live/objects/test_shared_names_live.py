@@ -17,7 +17,7 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.link.link import link, link_unchecked
 from pipelink_rules.link.sass import disassemble
-from pipelink_rules.model.variant import WeakSymbol
+from pipelink_rules.model.variant import WeakTable
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 # One helper of each kind; every one of them multiplies by FACTOR.
@@ -130,7 +130,7 @@ def test_one_header_in_two_objects_and_two_folders_is_fine(
     text = f"{before}\n{header}\n{entry}" % ("two", f"before(x) + {calls}")
     (folder / "two.cu").write_text(text)
     two = compile_object(folder / "two.cu", folder / "two.fatbin", "sm_90a", toolkit)
-    one = read_json("one.weak.json", tuple[WeakSymbol, ...])
+    one = read_json("one.weak.json", WeakTable).symbols
     assert {symbol.name for symbol in two} > {symbol.name for symbol in one}
     assert set(one) <= set(two)
     assert len(one) == len(HELPERS)

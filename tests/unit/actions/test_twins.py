@@ -12,7 +12,7 @@ from pipelink_rules.actions.link_actions import TwinRequest, TwinUnit, build_twi
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.link import twin
-from pipelink_rules.link.twin import TwinBuild, TwinReport
+from pipelink_rules.model.linked_kernel import TwinBuild, TwinReport
 
 SAME = TwinBuild(100, 168, 0, 0, 0, "a" * 64)
 

@@ -70,7 +70,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_sidecar_is_yaml_for_everybody(tmp_path: Path) -> None:
     data = yaml.safe_load(dump_sidecar(VARIANT, BUILD))
-    assert sorted(data) == ["build", "digests", "interface", "sidecar"]
+    assert sorted(data) == ["build", "digests", "format", "interface"]
     assert data["build"]["command"] == list(BUILD.command)
     assert data["interface"]["contract"]["component"] == "scale_rows"
 
@@ -117,13 +117,17 @@ def test_comments_and_order_are_no_change(tmp_path: Path) -> None:
     [
         ("", "PL0020"),
         ("[]", "PL0020"),
-        ("sidecar: 1", "PL0020"),
-        ("sidecar: 1\ndigests: {}\n", "PL0021"),
-        ("sidecar: 2\n", "PL0022"),
+        ("format: pipelink/sidecar/2", "PL0020"),
+        ("format: pipelink/sidecar/2\ndigests: {}\n", "PL0021"),
+        ("sidecar: 1\n", "PL0022"),
+        ("format: pipelink/sidecar/1\n", "PL0022"),
         ("sidecar: [", "PL0020"),
         ("a: &a [1]\nb: *a\n", "PL0020"),
         ("[" * 5000, "PL0020"),
-        ("sidecar: 1\ndigests: {}\nbuild: 2001-01-01\ninterface: !!set {a}\n", "PL0021"),
+        (
+            "format: pipelink/sidecar/2\ndigests: {}\nbuild: 2001-01-01\ninterface: !!set {a}\n",
+            "PL0021",
+        ),
         ("sidecar: !!python/object/apply:os.getcwd []\n", "PL0020"),
         (SAMPLE, "PL0020"),
     ],

@@ -11,7 +11,7 @@ from samples import AUDIT, PLACEMENT, PROGRAM
 
 from pipelink_rules.actions.stage_actions import allowed_findings
 from pipelink_rules.diagnostics.allow import OF_THE_LINK, apply_allowances, is_allowable
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import CheckResult, Diagnostic, PipelinkError
 from pipelink_rules.diagnostics.render import exit_code
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.glue.emit import emit_glue
@@ -84,7 +84,8 @@ def test_what_the_check_allowed_is_carried_to_the_reports(tmp_path: Path) -> Non
     spec = dataclasses.replace(PROGRAM.spec, allow=(("PL0505", REASON),))
     allowing, checked = dataclasses.replace(PROGRAM, spec=spec), tmp_path / "sample.check.json"
     finding = Diagnostic("PL0505", "read late", severity="warning", schedule=("1 load",))
-    write_json(checked, apply_allowances([finding, Diagnostic("PL0078", "other")], spec))
+    found = apply_allowances([finding, Diagnostic("PL0078", "other")], spec)
+    write_json(checked, CheckResult(tuple(found)))
     (found,) = allowed_findings(allowing, PLACEMENT, checked)
     assert found == AllowedDiagnostics("PL0505", "read late", REASON)
     assert found.schedule == ("1 load",)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from pipelink_rules.actions.link_actions import read_link
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.files.codec import write_json
+from pipelink_rules.model.linked_kernel import TwinBuild, TwinReport
 from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
@@ -111,11 +111,11 @@ def test_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("identical", "word"), [(True, "identical"), (False, "differs")])
 def test_twin(tmp_path: Path, identical: bool, word: str) -> None:
     assert twin_of(tmp_path, "x") == "not built"
-    twin = {"lto_identical": identical, "linked": {"text_sha256": "a"}}
-    (tmp_path / "x.twin.json").write_text(json.dumps(twin))
-    (tmp_path / "x.audit.json").write_text(json.dumps({"text_sha256": "a"}))
+    built = TwinBuild(640, 168, 0, 0, 0, AUDIT.text_sha256)
+    write_json(tmp_path / "x.twin.json", TwinReport("x", built, built, built, identical, False))
+    write_json(tmp_path / "x.audit.json", AUDIT)
     assert twin_of(tmp_path, "x") == word
-    (tmp_path / "x.audit.json").write_text(json.dumps({"text_sha256": "of a later link"}))
+    write_json(tmp_path / "x.audit.json", dataclasses.replace(AUDIT, text_sha256="of a later link"))
     assert twin_of(tmp_path, "x") == "not built"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import CheckResult, Diagnostic, PipelinkError
 from pipelink_rules.files.codec import write_json
 from pipelink_rules.scons.options import Options, help_text, read_options
 from pipelink_rules.scons.session import write_document
@@ -56,7 +56,7 @@ def test_the_form_of_findings() -> None:
 
 def test_findings_as_a_document(tmp_path: Path) -> None:
     old = Diagnostic("PL0505", "kept from the check", severity="warning")
-    write_json(tmp_path / "m.check.json", (old,))
+    write_json(tmp_path / "m.check.json", CheckResult((old,)))
     kept = [str(tmp_path / name) for name in ("m.check.json", "none.check.json")]
     write_document(tmp_path / "findings.sarif", "sarif", [old, Diagnostic("PL0401", "new")], kept)
     (run,) = json.loads((tmp_path / "findings.sarif").read_text())["runs"]

@@ -74,7 +74,9 @@ def test_a_changed_toolkit_is_probed_again(tmp_path: Path, name: str) -> None:
 def test_a_damaged_cache_is_no_harm(tmp_path: Path) -> None:
     root = fake_toolkit(tmp_path / "cuda")
     first = find_toolkit(tmp_path / "build", choose(root))
-    (tmp_path / "build/.toolkit/probe.json").write_text('{"schema": 2, "candidates": []')
+    (tmp_path / "build/.toolkit/probe.json").write_text(
+        '{"format": "pipelink/probe/2", "candidates": []'
+    )
     assert find_toolkit(tmp_path / "build", choose(root)) == first
 
 
