@@ -193,7 +193,7 @@ def watchdog(tmp_path: Path, **more: Any) -> tuple[Any, FakeDriver]:
     return load(saved(tmp_path, runtime="watchdog", **more), driver=driver), driver
 
 
-def test_the_watchdog_is_told_where_to_report(tmp_path: Path) -> None:
+def test_the_watchdog_gets_its_report_address(tmp_path: Path) -> None:
     kernel, driver = watchdog(tmp_path)
     kernel.check()
     kernel(**arguments())

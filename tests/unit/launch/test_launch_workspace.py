@@ -143,7 +143,7 @@ def test_a_counter_that_nobody_reaches_is_named() -> None:
         Workspace("sum.other", "counters", "u32", "M", True),
     ],
 )
-def test_a_damaged_workspace_is_told(tmp_path: Path, piece: Workspace) -> None:
+def test_a_damaged_workspace_is_reported(tmp_path: Path, piece: Workspace) -> None:
     with pytest.raises(PipelinkError) as failed:
         loaded(tmp_path, FakeDriver(), dataclasses.replace(SPLIT, workspace=(WORK[0], piece)))
     assert failed.value.diagnostics[0].code == "PL0011"
