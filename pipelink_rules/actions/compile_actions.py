@@ -203,6 +203,6 @@ def _does_not_belong(sidecar: str, name: str, expected: str, found: str) -> Pipe
         Label(Span(sidecar), "the sidecar") if name != sidecar else None,
         expected=expected,
         found=found,
-        helps=("deliver object and sidecar of one build, made by this version, together",),
+        suggestions=("deliver object and sidecar of one build, made by this version, together",),
         subject=name,
     )

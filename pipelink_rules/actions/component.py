@@ -277,7 +277,7 @@ def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], 
                         expected=f"{clause}: {needed} or more",
                         found=f"{clause}: {declared}",
                         at_run_time="the placement gives it too few, and the kernel spills",
-                        helps=(f"set registers: {{{clause}: {needed}}} in the contract",),
+                        suggestions=(f"set registers: {{{clause}: {needed}}} in the contract",),
                         subject=f"{stem}.{role.name}.{clause}",
                     )
                 )
@@ -341,7 +341,7 @@ def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | 
                 expected=f"link-time code for {arch}",
                 found=quote(output.text) or "nothing",
                 notes=(command_note(output),),
-                helps=("deliver object and sidecar of one build, for this target",),
+                suggestions=("deliver object and sidecar of one build, for this target",),
                 subject=str(path),
             )
         return out.read_text(encoding="utf-8", errors="replace")

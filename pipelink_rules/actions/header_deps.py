@@ -97,7 +97,9 @@ def require_declared(
                 (Label(Span(source)),),
                 expected="a dependency file from nvcc -MMD",
                 found="none",
-                helps=("build with the toolkit's own nvcc, not with a wrapper that drops options",),
+                suggestions=(
+                    "build with the toolkit's own nvcc, not with a wrapper that drops options",
+                ),
                 subject=label,
             )
         )
@@ -117,7 +119,7 @@ def require_declared(
                 )
                 if through_macro
                 else (),
-                helps=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),
+                suggestions=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),
                 subject=f"{label} {name}",
             )
         )

@@ -120,7 +120,7 @@ def read_link(folder: str | Path) -> Link:
             Span(str(place)),
             expected="build/<target>/megakernels/<name> with one *.placement.json",
             found=", ".join(item.name for item in found) or "no *.placement.json",
-            helps=("build the megakernel first",),
+            suggestions=("build the megakernel first",),
         )
     stem = found[0].name.removesuffix(".placement.json")
     program = read_json(place / f"{stem}.program.json", Program)
@@ -206,7 +206,7 @@ def build_twins(request: TwinRequest, toolkit: Toolkit) -> TwinReport:
                 expected=f"the machine code of {request.lto_cubin}",
                 found=f"other machine code in {request.cubin}",
                 notes=("a component changes how another one is compiled, or is not inlined",),
-                helps=("compare with `pipelink diff`, and report the case",),
+                suggestions=("compare with `pipelink diff`, and report the case",),
                 subject=name,
             )
         )

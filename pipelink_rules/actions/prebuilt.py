@@ -90,7 +90,7 @@ def choose(
                 _places(spec, item),
                 expected="parameters that leave one variant",
                 found="; ".join(_arguments(one.variant) for one in options[item.name]),
-                helps=("give the parameters in which they differ",),
+                suggestions=("give the parameters in which they differ",),
                 subject=f"{spec.name}.{item.name}",
             )
             for item in open_
@@ -165,7 +165,7 @@ def _none_fits(
         _places(spec, item),
         expected=given,
         found="; ".join(_arguments(one.variant) for one in candidates) or "no variant at all",
-        helps=("build that variant from the source, or change the parameters",),
+        suggestions=("build that variant from the source, or change the parameters",),
         subject=f"{spec.name}.{item.name}",
     )
 

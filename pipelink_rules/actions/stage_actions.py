@@ -119,9 +119,9 @@ def allowed_findings(
 
         found = apply_allowances(check(program, TARGETS[program.target]), program.spec)
     return tuple(
-        AllowedDiagnostics(item.code, item.message, item.forced, item.schedule)
+        AllowedDiagnostics(item.code, item.message, item.allowed, item.counterexample)
         for item in (*found, *_stage_findings(program, placement))
-        if item.forced
+        if item.allowed
     )
 
 

@@ -68,7 +68,7 @@ def _audit_role(module: Module, variant: Variant, role: Role) -> Diagnostic | No
             why.code, why.message, None, why.target or role.name, why.expected, why.found
         )
         diagnostic = _diagnostic(variant, role, found)
-        return replace(diagnostic, helps=why.helps) if why.helps else diagnostic
+        return replace(diagnostic, suggestions=why.suggestions) if why.suggestions else diagnostic
     except InconclusiveError as why:
         return _diagnostic(
             variant,
@@ -213,8 +213,8 @@ def _diagnostic(
         expected=difference.expected,
         found=difference.found,
         notes=notes,
-        trace=executed,
-        helps=_HELP.get(
+        chain=executed,
+        suggestions=_HELP.get(
             difference.code, ("make the body and the source say the same, in the same order",)
         ),
         subject=f"{contract.component}.{role.name}",

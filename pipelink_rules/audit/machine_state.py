@@ -38,11 +38,11 @@ class RestrictionError(Exception):
         target: str,
         expected: str,
         found: str,
-        helps: tuple[str, ...] = (),
+        suggestions: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.target = code, message, target
-        self.expected, self.found, self.helps = expected, found, helps
+        self.expected, self.found, self.suggestions = expected, found, suggestions
 
 
 @dataclass(frozen=True)

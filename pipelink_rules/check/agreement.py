@@ -40,7 +40,7 @@ def check_shared_tensors(index: ProgramIndex) -> Iterator[Diagnostic]:
                 ),
                 expected=theirs,
                 found=mine,
-                helps=("give each port a keyword of its own",)
+                suggestions=("give each port a keyword of its own",)
                 if ranks[0] != ranks[1]
                 else ("give both ports the same dtype, or each a keyword of its own",),
                 subject=f"{keyword}: {end}",
@@ -86,7 +86,7 @@ def check_symbols(index: ProgramIndex) -> Iterator[Diagnostic]:
             _all_labels((index.program.spec.span, ""), *narrowed),
             expected=f"a value in {_range(symbol)}",
             found="none",
-            helps=("symbols of one name are one number: rename one of them if they differ",),
+            suggestions=("symbols of one name are one number: rename one of them if they differ",),
             subject=symbol.name,
         )
 
@@ -130,7 +130,7 @@ def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected=wanted,
             found=tile,
             at_run_time="parts of the result would be computed twice or not at all",
-            helps=("give all of them the same tile: where it is left out, it follows",),
+            suggestions=("give all of them the same tile: where it is left out, it follows",),
             subject=tile,
         )
 
@@ -158,7 +158,7 @@ def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
         expected=f"a schedule that serves {declared}",
         found=found,
         at_run_time="CTAs of a cluster would work on tiles that do not belong together",
-        helps=(f"declare `cluster={served}`", "or take a schedule for this cluster")
+        suggestions=(f"declare `cluster={served}`", "or take a schedule for this cluster")
         if None not in served
         else ("take a schedule for this cluster",),
         subject=program.name,

@@ -55,7 +55,7 @@ def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
                     expected=f"a multiple of {GRAIN} bytes",
                     found=f"{inner} bytes",
                     at_run_time="the driver refuses to encode the tensor map",
-                    helps=(f"choose a multiple of {GRAIN // size} elements",),
+                    suggestions=(f"choose a multiple of {GRAIN // size} elements",),
                     subject=f"{instance.name}.{port.name}",
                 )
 
@@ -83,7 +83,7 @@ def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected=member.dtype,
                 found=given.dtype,
                 at_run_time="bits of one type would be read as another",
-                helps=("give both one dtype",),
+                suggestions=("give both one dtype",),
                 subject=subject,
             )
         elif tensor.tile is None:
@@ -122,7 +122,7 @@ def _box_layout(
         expected=describe(member),
         found=describe(box),
         at_run_time="the consumer reads other elements than it means: wrong results, every time",
-        helps=(f"set `swizzle: {member.layout.swizzle}` in `tile` of port `{op.source}`",)
+        suggestions=(f"set `swizzle: {member.layout.swizzle}` in `tile` of port `{op.source}`",)
         if tensor.tile.swizzle != member.layout.swizzle
         else ("give the tile the layout of the box: row-major",),
         subject=subject,
@@ -149,7 +149,7 @@ def _bulk_layout(
         expected="a tile in the order of the tensor: row-major, without a swizzle",
         found=describe(member),
         at_run_time="the consumer reads other elements than it means: wrong results, every time",
-        helps=(
+        suggestions=(
             f"give port `{op.source}` a `tile` with the swizzle of the tile: a tensor copy",
             "or leave the swizzle out on both ends",
         ),
@@ -216,7 +216,7 @@ def _stride(
         at_run_time="the driver refuses the tensor map, or the copy traps"
         if port.tile
         else "the copy traps: misaligned address",
-        helps=(f"declare `symbols: {{{symbols[-1]}: {{multiple_of: {need}}}}}`",)
+        suggestions=(f"declare `symbols: {{{symbols[-1]}: {{multiple_of: {need}}}}}`",)
         if symbols
         else (f"choose extents with rows of a multiple of {GRAIN} bytes",),
         subject=f"{instance}.{port.name}",
@@ -278,7 +278,7 @@ def _twice(index: ProgramIndex, end: tuple[str, str], member: Member, times: int
         expected="one bulk copy per tile and item: it brings what is announced",
         found=f"{times} copies",
         at_run_time="more bytes than announced arrive: the consumer waits for ever",
-        helps=("leave one copy",),
+        suggestions=("leave one copy",),
         subject=f"{qualified_name(end)}.{member.name}",
     )
 
@@ -312,7 +312,9 @@ def _coverage(
         at_run_time="a part of the tile keeps what an earlier item left there"
         if brought < size
         else "the copies overwrite what lies behind the tile",
-        helps=(f"set `box` of port `{tensor.name}` to the shape of the tile: {shape_of(member)}",)
+        suggestions=(
+            f"set `box` of port `{tensor.name}` to the shape of the tile: {shape_of(member)}",
+        )
         if times == 1 and warps == 1
         else ("make boxes, copies and warps multiply to the tile",),
         subject=f"{qualified_name(end)}.{member.name}",
@@ -353,7 +355,7 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
                 expected=f"{stored} bytes a stage",
                 found=f"{stage} bytes",
                 at_run_time="the copies read and store what lies behind the buffer",
-                helps=(f"set `bytes` of buffer `{buffer.name}` to {stored * buffer.stages}",),
+                suggestions=(f"set `bytes` of buffer `{buffer.name}` to {stored * buffer.stages}",),
                 subject=qualified_name(origin.end),
             )
 
@@ -380,7 +382,7 @@ def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected=expected,
             found=said,
             at_run_time="the copy traps, or writes into the next stage",
-            helps=(fix,),
+            suggestions=(fix,),
             subject=f"{instance}.{ring.name}",
         )
 

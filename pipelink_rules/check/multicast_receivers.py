@@ -37,7 +37,7 @@ def check_multicast_receivers(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected=f"a field that is the same in all CTAs of a cluster, for `{name}`",
             found=f"`{name}` varies along {axes}",
             at_run_time="a CTA gets copies of items that it does not take: it or the others hang",
-            helps=(
+            suggestions=(
                 f"let every CTA of a cluster do the same for every `{name}`",
                 f'or turn it off: transfers={{"{_consumer(index)}": "ring"}}',
             ),

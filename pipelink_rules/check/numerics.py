@@ -33,7 +33,7 @@ def check_numerical_contracts(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected=given,
                 found=taken,
                 at_run_time="the result keeps what both promise, and no more",
-                helps=("join components that promise the same",),
+                suggestions=("join components that promise the same",),
                 subject=connection.name,
             )
             break
@@ -63,7 +63,7 @@ def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected=f"one value of {flag} in the whole megakernel",
             found=f"{flag}={value} in {len(fewer)} of {len(instances)} components",
             at_run_time="the linker refuses the mix, or decides by the order of its inputs",
-            helps=(f"give all components the same `{flag}` in `copts`",),
+            suggestions=(f"give all components the same `{flag}` in `copts`",),
             subject=flag,
         )
 

@@ -62,7 +62,7 @@ def _apart(instance: str, role: Role, op: Operation, need: str, who: str) -> Dia
         expected=f"converged: {need}",
         found=f"converged: {role.converged}",
         at_run_time="threads that take part alone hang, or act in the place of others",
-        helps=(f"call it with all threads of the {need} and set `converged: {need}`",),
+        suggestions=(f"call it with all threads of the {need} and set `converged: {need}`",),
         subject=f"{instance}.{role.name}",
     )
 
@@ -79,7 +79,7 @@ def _torn(instance: str, role: Role) -> Diagnostic:
         expected=f"split: {role.converged}, or `converged: {role.split}`",
         found=f"split: {role.split}",
         at_run_time="a part of the threads would wait for the rest, which runs elsewhere or later",
-        helps=(f"set `split: {role.converged}`",),
+        suggestions=(f"set `split: {role.converged}`",),
         subject=f"{instance}.{role.name}",
     )
 
@@ -124,7 +124,7 @@ def _unused(
         expected=f"{wanted} of `{name}` in the operations of role `{role.name}`",
         found="no such operation",
         at_run_time="an access that is not declared is in no order with any other",
-        helps=(
+        suggestions=(
             f"add the operation where the source does it, or leave the {kind} out of the contract",
         ),
         subject=f"{instance}.{name}",

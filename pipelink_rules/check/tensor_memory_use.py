@@ -34,7 +34,7 @@ def check_tensor_memory_available(index: ProgramIndex) -> Iterator[Diagnostic]:
                 ),
                 expected=f"a target with tensor memory: {', '.join(have)}",
                 found=index.target.name,
-                helps=(
+                suggestions=(
                     f"remove {index.target.name} from `archs`, or take a component that keeps "
                     "its accumulators in registers",
                 ),
@@ -63,7 +63,7 @@ def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected="whole warpgroups: a multiple of 4 warps",
             found=plural(warps, "warp"),
             at_run_time=f"nobody reaches lanes {left} of some columns: rows are left out",
-            helps=(f"give it {-(-warps // QUADRANTS) * QUADRANTS} warps",),
+            suggestions=(f"give it {-(-warps // QUADRANTS) * QUADRANTS} warps",),
             subject=f"{instance}.{role.name}",
         )
 
@@ -84,7 +84,7 @@ def check_single_issuer(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected="1 warp, of which one thread issues for the whole CTA",
             found=plural(warps, "warp"),
             at_run_time=f"every product is added {warps} times",
-            helps=("set `warps: 1`",),
+            suggestions=("set `warps: 1`",),
             subject=f"{instance}.{role.name}",
         )
 
@@ -130,7 +130,9 @@ def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected="stages that this CTA alone fills",
                 found=f"a multicast of {members}",
                 at_run_time="the other CTAs wait for ever for a stage to become empty",
-                helps=(f'ask for a ring of its own: transfers={{"{".".join(end)}": "ring"}}',),
+                suggestions=(
+                    f'ask for a ring of its own: transfers={{"{".".join(end)}": "ring"}}',
+                ),
                 subject=connection.name,
             )
 

@@ -135,7 +135,7 @@ def _differ(
         expected=f"{describe(given)} ({shape_of(given)} {given.dtype})",
         found=describe(taken),
         at_run_time="the consumer reads other elements than it means: wrong results, every time",
-        helps=("give the tile one layout on both ends",),
+        suggestions=("give the tile one layout on both ends",),
         subject=connection.name,
     )
 
@@ -187,7 +187,7 @@ def _misaligned(
         found=f"stages of {channel.stage_bytes} bytes at multiples of {channel.align}, "
         f"the tile {at} bytes in",
         at_run_time="the swizzle is a function of the address: elements land in wrong places",
-        helps=("give the tile a swizzle: its stages are then aligned to it",)
+        suggestions=("give the tile a swizzle: its stages are then aligned to it",)
         if not member.layout.swizzle
         else ("make the bytes of the tiles before it a multiple of that",),
         subject=connection.name,
@@ -227,7 +227,7 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                     expected=f"multiples of {need} bytes",
                     found=f"pieces of {piece} bytes" if aligned else f"align {buffer.align}",
                     at_run_time="the copy stores other elements than were written there",
-                    helps=(
+                    suggestions=(
                         (f"set `align: {need}` of buffer `{buffer.name}`",)
                         if not aligned
                         else (f"choose a box whose bytes are a multiple of {need}",)

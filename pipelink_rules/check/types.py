@@ -55,9 +55,9 @@ def _names(
     connection: Connection, source: Port, sink: Port, given: list[str], taken: list[str]
 ) -> Diagnostic:
     missing = [name for name in taken if name not in given]
-    helps = similar_name_help(missing[0], given, "its tiles") if missing else ()
-    if not helps:
-        helps = (f"declare the tiles {', '.join(given)} in this order on both ends",)
+    suggestions = similar_name_help(missing[0], given, "its tiles") if missing else ()
+    if not suggestions:
+        suggestions = (f"declare the tiles {', '.join(given)} in this order on both ends",)
     return Diagnostic(
         "PL0610",
         f"the items of `{connection.name}` have other tiles on each end",
@@ -69,7 +69,7 @@ def _names(
         expected=", ".join(given),
         found=", ".join(taken),
         at_run_time="tiles lie in a stage in the order of the contract: each end finds another one",
-        helps=helps,
+        suggestions=suggestions,
         subject=connection.name,
     )
 
@@ -87,7 +87,9 @@ def _dtype(connection: Connection, given: Member, taken: Member) -> Diagnostic:
         expected=given.dtype,
         found=taken.dtype,
         at_run_time="bits of one type would be read as another",
-        helps=("bind both components to one dtype, or put a component that converts between them",),
+        suggestions=(
+            "bind both components to one dtype, or put a component that converts between them",
+        ),
         subject=connection.name,
     )
 
@@ -106,7 +108,7 @@ def _shape(connection: Connection, given: Member, taken: Member) -> Diagnostic:
         expected=shape_of(given),
         found=shape_of(taken),
         at_run_time="one end reads beyond what the other wrote",
-        helps=("give both instances the same tile parameters",),
+        suggestions=("give both instances the same tile parameters",),
         subject=connection.name,
     )
 
@@ -129,7 +131,9 @@ def check_fragments(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected=source.fragment,
                 found=sink.fragment,
                 at_run_time="threads would take each other's elements for their own",
-                helps=("put a component between them that takes the one and gives the other",),
+                suggestions=(
+                    "put a component between them that takes the one and gives the other",
+                ),
                 subject=connection.name,
             )
         allowed = 0 if connection.transfer == HANDOVER else sink.pending
@@ -147,7 +151,7 @@ def check_fragments(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected=f"at most {allowed}",
                 found=str(source.pending),
                 at_run_time="registers are read before the result is in them: wrong results",
-                helps=("let the producer await its groups before it passes the fragment on",),
+                suggestions=("let the producer await its groups before it passes the fragment on",),
                 subject=connection.name,
             )
     for instance in index.program.instances:
@@ -174,7 +178,7 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
             expected=f"{warps * 16} rows: 64 for every 4 warps",
             found=f"{rows} rows",
             at_run_time="warps would own rows that nobody computes, or leave rows out",
-            helps=(f"set `warps` of role `{role.name}` to {rows // 16}",),
+            suggestions=(f"set `warps` of role `{role.name}` to {rows // 16}",),
             subject=f"{instance}.{port.name}",
         )
     if port.in_place:
@@ -191,7 +195,7 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
                 expected=shape_of(other.members[0]),
                 found=shape_of(member),
                 at_run_time="the reader would take registers for columns that do not exist",
-                helps=("give both ports one shape, or leave `in_place` out",),
+                suggestions=("give both ports one shape, or leave `in_place` out",),
                 subject=f"{instance}.{port.name}",
             )
 
@@ -214,7 +218,9 @@ def check_rates(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected=str(source.rate),
             found=str(sink.rate),
             at_run_time="one of the two waits for ever",
-            helps=("join ports of one rate, or put a component between them that changes it",),
+            suggestions=(
+                "join ports of one rate, or put a component between them that changes it",
+            ),
             subject=connection.name,
         )
 
@@ -238,7 +244,7 @@ def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected=other.type,
                 found=port.type,
                 at_run_time="the bits of one type would be read as the other",
-                helps=("give each port a keyword of its own",),
+                suggestions=("give each port a keyword of its own",),
                 subject=keyword,
             )
 
@@ -265,7 +271,7 @@ def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
                     expected=f"proxy: {proxy}",
                     found=f"proxy: {port.proxy}",
                     at_run_time="fences would be asked for on the wrong side",
-                    helps=(f"set `proxy: {proxy}` of port `{port.name}`",),
+                    suggestions=(f"set `proxy: {proxy}` of port `{port.name}`",),
                     subject=f"{instance.name}.{port.name}",
                 )
                 break

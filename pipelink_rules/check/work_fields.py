@@ -38,7 +38,7 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
                     expected=_range(field),
                     found=_given(contract, source),
                     at_run_time=f"`{instance.name}` leaves out or adds operations: it may hang",
-                    helps=(
+                    suggestions=(
                         f"declare the range of `{field.name}` in the schedule, if it keeps it",
                         f"or make `{instance.name}` take every value",
                     ),
@@ -74,7 +74,7 @@ def _numbered_otherwise(
         expected=_numbering(field),
         found=_numbering(source),
         at_run_time="items that others wait for are left out, or come twice",
-        helps=("give both the same parameters",),
+        suggestions=("give both the same parameters",),
         subject=f"{instance}.{field.name}",
     )
 
@@ -153,7 +153,7 @@ def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
             expected="a tensor that one port writes is used by no other port of the kernel",
             found=f"{len(ports)} ports of one tensor",
             at_run_time="other CTAs have written their part or not: wrong results, at times",
-            helps=(f"give `{qualified_name(other)}` a keyword of its own",),
+            suggestions=(f"give `{qualified_name(other)}` a keyword of its own",),
             subject=keyword,
         )
 

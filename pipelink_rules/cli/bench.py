@@ -48,5 +48,5 @@ def checkout_with_benchmarks(root: str | None) -> Path:
         "the benchmarks are not here",
         expected="a checkout of PipeLink with benchmarks/measure/run.py",
         found=str(Path.cwd()),
-        helps=("run it in a checkout, or name one with --root",),
+        suggestions=("run it in a checkout, or name one with --root",),
     )

@@ -29,7 +29,9 @@ def existing(name: str) -> Path:
     """The path, PL0010 where nothing is there."""
     path = Path(name)
     if not path.exists():
-        raise error("PL0010", f"there is no file {name}", Span(name), helps=("build it first",))
+        raise error(
+            "PL0010", f"there is no file {name}", Span(name), suggestions=("build it first",)
+        )
     return path
 
 
@@ -52,7 +54,7 @@ def megakernel_in(name: str, suffix: str) -> Path:
         Span(name),
         expected=f"one *{suffix}",
         found=", ".join(item.name for item in found) or "none",
-        helps=("name the file, or a folder like build/sm_90a/megakernels/gemm",),
+        suggestions=("name the file, or a folder like build/sm_90a/megakernels/gemm",),
     )
 
 
@@ -83,7 +85,7 @@ def report_internal_error(problem: Exception, command: str, arguments: argparse.
                 "PL9901",
                 f"pipelink {command} met a mistake of its own: {type(problem).__name__}",
                 found=str(problem)[:300] or type(problem).__name__,
-                helps=(
+                suggestions=(
                     "please report it, with the input file and the output of "
                     f"PIPELINK_TRACEBACK=1 pipelink {command} ...",
                 ),

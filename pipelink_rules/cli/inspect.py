@@ -137,7 +137,7 @@ def _binary(path: Path, build: str) -> str:
             "PL1206",
             "there is no cuobjdump in the toolkit",
             expected="cuobjdump",
-            helps=("python -m pip install 'pipelink[toolkit]'",),
+            suggestions=("python -m pip install 'pipelink[toolkit]'",),
         )
     options = ["-res-usage"] if path.suffix == ".cubin" else []
     found = subprocess.run(

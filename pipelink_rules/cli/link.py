@@ -56,7 +56,7 @@ def run_link(arguments: argparse.Namespace) -> int:
             f"{out} is the build folder itself",
             Span(str(out)),
             expected="another folder, so that the build stays what its build system made",
-            helps=("name a new folder with -o",),
+            suggestions=("name a new folder with -o",),
         )
     variants = {item.variant.name: item.variant for item in program.instances}
     files = [variant_files(program.target, variant) for _, variant in sorted(variants.items())]
@@ -122,7 +122,7 @@ def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: To
             f"there is no device runtime `{name}`",
             expected=", ".join(known),
             found=name,
-            helps=similar_name_help(name, known),
+            suggestions=similar_name_help(name, known),
             subject=name,
         )
     compile_object(
@@ -146,5 +146,5 @@ def _build_of(folder: Path, arch: str) -> Path:
         f"{folder} is not inside a build directory",
         Span(str(folder)),
         expected=f"<build>/{arch}/megakernels/<name>, whose objects lie in <build>/{arch}/variants",
-        helps=("link from the build folder of a megakernel",),
+        suggestions=("link from the build folder of a megakernel",),
     )

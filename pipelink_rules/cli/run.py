@@ -91,7 +91,7 @@ def values_of(
                 f"`{word}` sets nothing of {manifest.name}",
                 expected=", ".join(f"{item}=..." for item in known),
                 found=word,
-                helps=similar_name_help(name, known, "names"),
+                suggestions=similar_name_help(name, known, "names"),
                 subject=word,
             )
         given[name] = value

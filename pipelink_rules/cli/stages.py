@@ -85,7 +85,7 @@ def contract_of(text: str, root: Path) -> Contract:
             f"there is no component `{text}`",
             expected=f"{tops[0] / name}",
             found="no such file",
-            helps=("a contract lies beside its component, as <component>.contract.yaml; "
+            suggestions=("a contract lies beside its component, as <component>.contract.yaml; "
                    "from another layout check the .program.json of a build",),
         )  # fmt: skip
     try:

@@ -97,7 +97,7 @@ def _refused(option: str, span: Span | None) -> Exception:
                 span,
                 expected="an option that does not change how the component is linked",
                 found=reason,
-                helps=(fix,) if fix else (),
+                suggestions=(fix,) if fix else (),
                 subject=option,
             )
     known = [f"--{name}=true" for name in FLAG_DEFAULTS] + ["--use_fast_math"]
@@ -109,6 +109,6 @@ def _refused(option: str, span: Span | None) -> Exception:
         expected="--ftz=, --prec-div=, --prec-sqrt=, --fmad= (true or false, joined by '='), "
         "--use_fast_math, a C++ dialect, or a diagnostics option",
         found=option,
-        helps=(f"did you mean {near[0]}?",) if near else (),
+        suggestions=(f"did you mean {near[0]}?",) if near else (),
         subject=option,
     )

@@ -91,7 +91,7 @@ def _entries(module: Module, variant: Variant) -> Iterator[Diagnostic]:
             tuple(Label(span, "declared here") for span in (role.span,) if span),
             expected=symbol,
             found=", ".join(other) if other else "no such function",
-            helps=(
+            suggestions=(
                 "include the generated header and define the entry as "
                 f"PL_ENTRY({role.name})(...) {{ ... }}",
             ),
@@ -106,7 +106,7 @@ def _entries(module: Module, variant: Variant) -> Iterator[Diagnostic]:
                 None,
                 function.name,
                 expected="entries only: the linked kernel calls them",
-                helps=(f"make it a PL_ENTRY of `{variant.contract.component}`",),
+                suggestions=(f"make it a PL_ENTRY of `{variant.contract.component}`",),
             )
 
 
@@ -123,7 +123,7 @@ def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[D
                 item.name,
                 expected="buffers: of the contract; the entry receives their addresses",
                 found=item.text.replace(item.name, name)[:120],
-                helps=("declare a buffer in the contract and take it from the relocations",),
+                suggestions=("declare a buffer in the contract and take it from the relocations",),
             )
         elif item.linkage != "extern" and _is_state(item, module):
             yield component_diagnostic(
@@ -134,7 +134,7 @@ def _variables(module: Module, variant: Variant, sources: Sources) -> Iterator[D
                 item.name,
                 expected="constants only; what changes is an argument of the entry",
                 found=item.text.replace(item.name, name)[:120],
-                helps=("make it `static constexpr`, or a port of the contract",),
+                suggestions=("make it `static constexpr`, or a port of the contract",),
             )
 
 
@@ -188,7 +188,9 @@ def _externals(
                 word,
                 expected="no call that is left after linking",
                 found=name,
-                helps=(f"remove the {word}; the watchdog runtime reports where a kernel stands",),
+                suggestions=(
+                    f"remove the {word}; the watchdog runtime reports where a kernel stands",
+                ),
             )
         elif runtime and name not in runtime:
             hint = similar_name_help(name, sorted(runtime))
@@ -200,7 +202,7 @@ def _externals(
                 name,
                 expected="an operation of <pipelink/runtime.cuh>",
                 found=name,
-                helps=hint,
+                suggestions=hint,
             )
     calls = {item.name: _callees(item) for item in module.functions}
     for function in module.functions:
@@ -292,7 +294,7 @@ def _instruction(
             "setmaxnreg",
             expected="registers: {min, want} in the contract",
             found=statement.text,
-            helps=("remove it: the linked kernel moves registers once per warpgroup",),
+            suggestions=("remove it: the linked kernel moves registers once per warpgroup",),
         )
     elif statement.opcode.startswith(("mbarrier.init", "mbarrier.inval")):
         yield component_diagnostic(
@@ -303,7 +305,7 @@ def _instruction(
             "mbarrier",
             expected="the barriers of its rings, which the linked kernel has set up",
             found=statement.text,
-            helps=("remove it: arrivals and stages are counted by the linker",),
+            suggestions=("remove it: arrivals and stages are counted by the linker",),
         )
     elif _TENSOR_MEMORY.match(statement.opcode):
         yield component_diagnostic(
@@ -326,7 +328,7 @@ def _instruction(
             kind,
             expected="ports and operations of the contract, which stay within a CTA",
             found=statement.text,
-            helps=("leave it out: no contract can say yet who waits for it",),
+            suggestions=("leave it out: no contract can say yet who waits for it",),
         )
     elif statement.base == "exit":
         yield component_diagnostic(
@@ -337,7 +339,7 @@ def _instruction(
             function.name,
             expected="return from the entry",
             found=statement.text,
-            helps=("return instead: the thread still has work items, releases and barriers",),
+            suggestions=("return instead: the thread still has work items, releases and barriers",),
         )
     elif statement.base == "alloca":
         yield component_diagnostic(
@@ -352,7 +354,7 @@ def _instruction(
             "indirect call",
             expected="calls of known functions, which are inlined",
             found=statement.text[:120],
-            helps=("no virtual functions and no function pointers in device code",),
+            suggestions=("no virtual functions and no function pointers in device code",),
         )
     register = _SPECIAL_REGISTERS.search(statement.operands)
     if register and not (register[0] == _RANK and _is_raw(variant)):
@@ -364,7 +366,7 @@ def _instruction(
             register[0],
             expected="the entry's `thread` argument and the fields of the work item",
             found=statement.text,
-            helps=(
+            suggestions=(
                 "use `thread` for the place in the role, work fields for the place in the grid",
             ),
         )
@@ -419,5 +421,5 @@ def _barrier(statement: Statement, variant: Variant, sources: Sources) -> Iterat
             f"barrier {number}",
             expected="named_barriers: in the contract; ids are given by the linker",
             found=statement.text,
-            helps=("declare a named barrier and use pl_barrier_sync(at.<name>)",),
+            suggestions=("declare a named barrier and use pl_barrier_sync(at.<name>)",),
         )

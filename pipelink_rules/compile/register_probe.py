@@ -179,7 +179,7 @@ class _Assembler:
                     self._labels("body"),
                     expected="wgmma groups in flight while the role goes on",
                     found="; ".join(serialised),
-                    helps=(
+                    suggestions=(
                         "let no accumulator be read, moved or passed by value between"
                         " wgmma_fence() and wgmma_wait()",
                     ),
@@ -196,7 +196,7 @@ class _Assembler:
                     self._labels("registers"),
                     expected="all data in registers",
                     found=f"{found.stack_bytes} bytes of stack, no spills",
-                    helps=(
+                    suggestions=(
                         "index arrays by constants only: unroll the loop that indexes them",
                         "never choose a relocation at run time (`at.ring[i]`)",
                     ),
@@ -210,7 +210,7 @@ class _Assembler:
                 self._labels("registers"),
                 expected=f"no spills with {max(self.runs)} registers",
                 found=f"{found.spill_stores} bytes of spill stores",
-                helps=("give each thread less: smaller tiles, or more warps",),
+                suggestions=("give each thread less: smaller tiles, or more warps",),
                 subject=f"{component}.{role}",
             )
         )

@@ -69,13 +69,17 @@ def _arguments(
     params = {param.name: param for param in contract.params}
     for unknown in sorted(set(arguments) - set(params)):
         symbol = unknown in {item.name for item in contract.symbols}
-        helps = similar_name_help(unknown, params, "parameters") or (f"{name} has no parameters",)
+        suggestions = similar_name_help(unknown, params, "parameters") or (
+            f"{name} has no parameters",
+        )
         if symbol:
-            helps = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
+            suggestions = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
         labels = (*_place(place), *_place(contract.span, "this component"))
         message = f"{name} has no parameter `{unknown}`"
         found.append(
-            Diagnostic("PL0023", message, labels, helps=helps, subject=f"{name}.{unknown}")
+            Diagnostic(
+                "PL0023", message, labels, suggestions=suggestions, subject=f"{name}.{unknown}"
+            )
         )
     values: dict[str, Value] = {}
     for param in contract.params:
@@ -87,7 +91,7 @@ def _arguments(
                     f"{name} needs a value for parameter `{param.name}`",
                     (*_place(place), *_place(param.span, "declared here, without a default")),
                     expected=_allowed(param),
-                    helps=(f'add "{param.name}": ... to the parameters of the instance',),
+                    suggestions=(f'add "{param.name}": ... to the parameters of the instance',),
                     subject=f"{name}.{param.name}",
                 )
             )
@@ -123,7 +127,7 @@ def _check_value(
             expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
             found=f"the {'text' if isinstance(value, str) else type(value).__name__} "
             f"{str(value)[:60]!r}",
-            helps=similar_name_help(str(value), DTYPES) if param.type == "dtype" else (),
+            suggestions=similar_name_help(str(value), DTYPES) if param.type == "dtype" else (),
             subject=subject,
         )
     assert isinstance(value, (int, str))
@@ -134,7 +138,7 @@ def _check_value(
             labels,
             expected=reason,
             found=str(value),
-            helps=_nearest(param, value),
+            suggestions=_nearest(param, value),
             subject=subject,
         )
     return None
@@ -173,7 +177,7 @@ def _check_flags(
                     expected=wanted,
                     found=actual
                     + ("" if any(name in flag for flag in flags) else " (the default)"),
-                    helps=(f"add {wanted} to the code-generation flags of the program",),
+                    suggestions=(f"add {wanted} to the code-generation flags of the program",),
                     subject=f"{contract.component}.{name}",
                 )
             )
@@ -199,7 +203,7 @@ def _check_where(
                 (*_place(condition.span, f"with {numbers}"), *_place(place)),
                 expected=condition.text,
                 found=_sides(condition, values) or numbers,
-                helps=(f"change {given}",) if used else (),
+                suggestions=(f"change {given}",) if used else (),
                 subject=f"{contract.component}: {condition}",
             )
         )

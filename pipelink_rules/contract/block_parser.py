@@ -52,7 +52,7 @@ class Block:
                     f"{what} has `{key.text}` twice",
                     key.span,
                     Label(self.keys[key.text], "first here"),
-                    helps=("keep one of them",),
+                    suggestions=("keep one of them",),
                 )
                 continue
             self.keys[key.text], self.places[key.text] = key.span, value.span
@@ -65,7 +65,7 @@ class Block:
                     "PL0005",
                     f"{what} has no clause `{key.text}`",
                     key.span,
-                    helps=(IN_FLOW,)
+                    suggestions=(IN_FLOW,)
                     if key.text.endswith(")")
                     else similar_name_help(key.text, left, "clauses"),
                 )
@@ -97,7 +97,7 @@ class Block:
                 "PL0018",
                 f"`{key}` does not apply to {self.what}: {reason}",
                 self.keys[key],
-                helps=(help_ or f"leave `{key}` out",),
+                suggestions=(help_ or f"leave `{key}` out",),
             )
 
     def require(self, key: str, reason: str = "", help_: str = "") -> None:
@@ -107,7 +107,7 @@ class Block:
                 "PL0006",
                 f"{self.what} needs `{key}`" + (f": {reason}" if reason else ""),
                 self.span,
-                helps=(help_,) if help_ else (),
+                suggestions=(help_,) if help_ else (),
                 subject=f"{self.what}: {key}",
             )
 
@@ -141,7 +141,7 @@ class Block:
             node.span,
             expected="one of " + ", ".join(choices),
             found=node.text,
-            helps=similar_name_help(node.text, choices),
+            suggestions=similar_name_help(node.text, choices),
         )
         return default
 
@@ -212,7 +212,7 @@ class Block:
             node.span,
             expected="one of " + ", ".join(DTYPES) + " or a parameter of type dtype",
             found=node.text,
-            helps=similar_name_help(node.text, allowed),
+            suggestions=similar_name_help(node.text, allowed),
         )
         return default
 

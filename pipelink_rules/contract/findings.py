@@ -57,7 +57,7 @@ class ContractFindings(DiagnosticSink):
                     "PL0031",
                     f"{clause} names `{name}`, which is not declared",
                     place,
-                    helps=similar_name_help(name, usable, "declared"),
+                    suggestions=similar_name_help(name, usable, "declared"),
                 )
             elif known[name] not in scope:
                 wanted = " and ".join(_PLURAL[kind] for kind in scope)

@@ -112,7 +112,7 @@ def _check_version(nodes: Node, file: str) -> None:
         expected=f"contract: {SCHEMA_VERSION}",
         found=f"contract: {node.text}",
         notes=REWRITE if node.text == "1" else (),
-        helps=(
+        suggestions=(
             f"rewrite the clauses and set `contract: {SCHEMA_VERSION}`"
             if node.text == "1"
             else "update PipeLink, or write the contract in the version it knows",
@@ -192,7 +192,7 @@ def _declare(top: Block) -> None:
                     f"`{name.text}` is declared in `{first[0]}` and in `{clause}`",
                     name.span,
                     Label(first[1], "first here"),
-                    helps=("rename one: they share the namespace of the generated header",),
+                    suggestions=("rename one: they share the namespace of the generated header",),
                 )
             elif kind:
                 top.findings.known[name.text] = kind
@@ -224,7 +224,7 @@ def _archs(top: Block) -> tuple[str, ...]:
                 node.span,
                 expected="some of " + ", ".join(TARGETS),
                 found=node.text,
-                helps=similar_name_help(node.text, TARGETS),
+                suggestions=similar_name_help(node.text, TARGETS),
             )
     return tuple(node.text for node in found)
 
@@ -259,6 +259,6 @@ def _check_types(
                 f"{other} and {what} both become the type `{name}` in the generated header",
                 span,
                 *((Label(place, "the other one"),) if place else ()),
-                helps=("rename one of them",),
+                suggestions=("rename one of them",),
                 subject=f"{other} {what}",
             )

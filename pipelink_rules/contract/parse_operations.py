@@ -141,7 +141,7 @@ def _operation(
             node.span,
             expected="one of " + ", ".join(VERBS),
             found=verb[:40],
-            helps=similar_name_help(verb, VERBS),
+            suggestions=similar_name_help(verb, VERBS),
         )
         return None
     indexed = split_index(text)
@@ -164,7 +164,7 @@ def _operation(
             "PL0018",
             f"`{text}` does not apply to `{key}` of role `{reach.role}`: it has no work item",
             node.span,
-            helps=("move it into `body`",),
+            suggestions=("move it into `body`",),
         )
     _check_target(findings, node, reach, op)
     return op
@@ -211,7 +211,7 @@ def _check_target(
                 "PL0015",
                 f"an item of `{op.target}` has no tile `{op.member}`",
                 _part(node, f"{op.target}.{op.member}"),
-                helps=similar_name_help(op.member, members),
+                suggestions=similar_name_help(op.member, members),
             )
     spaces = {"copy": "global in", "store": "global out", "mma": "tensor_memory out"}
     if op.verb in spaces and op.source:
@@ -238,7 +238,7 @@ def _check_name(
                 span,
                 expected=_kinds(wanted),
                 found=name,
-                helps=similar_name_help(name, fitting, "it can be used on"),
+                suggestions=similar_name_help(name, fitting, "it can be used on"),
             )
         return False
     declared = reach.span(name)
@@ -251,7 +251,7 @@ def _check_name(
             *there,
             expected=_kinds(wanted),
             found=_kinds((kind,)),
-            helps=similar_name_help(name, fitting, "it can be used on"),
+            suggestions=similar_name_help(name, fitting, "it can be used on"),
         )
         return False
     if reach.role not in reach.owners(name):
@@ -263,7 +263,7 @@ def _check_name(
             f"role `{reach.role}` uses `{name}`, which belongs to role {owners}",
             span,
             *there,
-            helps=(
+            suggestions=(
                 (f"add `{reach.role}` to the roles of `{name}`",)
                 if kind == "named barrier"
                 else (f"move the operation to role {owners}",)

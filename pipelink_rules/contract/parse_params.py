@@ -83,7 +83,7 @@ def _value(block: Block, node: ScalarNode, kind: str) -> int | str | None:
             node.span,
             expected="one of " + ", ".join(DTYPES),
             found=node.text,
-            helps=similar_name_help(node.text, DTYPES),
+            suggestions=similar_name_help(node.text, DTYPES),
         )
         return None
     return node.text
@@ -187,7 +187,7 @@ def _check_indices(top: Block, fields: list[WorkField]) -> None:
                 f"`index_within` of work field `{field.name}` names `{field.index_within}`, "
                 "which is not declared",
                 field.span,
-                helps=similar_name_help(field.index_within, names, "fields"),
+                suggestions=similar_name_help(field.index_within, names, "fields"),
             )
 
 

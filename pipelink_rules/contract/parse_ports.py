@@ -88,7 +88,7 @@ def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
             "PL0016",
             f"{block.what} names role `{node.text}`, which is not declared",
             node.span,
-            helps=similar_name_help(node.text, roles, "roles"),
+            suggestions=similar_name_help(node.text, roles, "roles"),
         )
     return node.text
 
@@ -178,7 +178,7 @@ def check_in_place(findings: ContractFindings, ports: dict[str, Port]) -> None:
                 + ("which is not declared" if other is None else "which is not such a port"),
                 port.where("in_place"),
                 expected=f"a register in port of role `{port.role}` with the same fragment",
-                helps=similar_name_help(port.in_place, fitting, "such ports"),
+                suggestions=similar_name_help(port.in_place, fitting, "such ports"),
             )
 
 
@@ -315,7 +315,7 @@ def _along(block: Block) -> tuple[str, ...] | None:
                 "PL0016",
                 f"{block.named('along')} names `{node.text}`, which is not a work field",
                 node.span,
-                helps=similar_name_help(node.text, fields, "work fields"),
+                suggestions=similar_name_help(node.text, fields, "work fields"),
             )
     return tuple(sorted(set(found)))
 

@@ -67,7 +67,7 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
             Span(file),
             expected=f"format: {FORMAT}",
             found=f"{'format' if 'format' in data else 'sidecar'}: {str(written)[:40]}",
-            helps=("build the component again with this version",),
+            suggestions=("build the component again with this version",),
             subject=file,
         )
     digests = data.get("digests")
@@ -83,7 +83,7 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
                 expected=f"sha256 {digests.get(half)}",
                 found=f"sha256 {actual}",
                 at_run_time="the contract no longer describes the object",
-                helps=("restore the file, or build the component again",),
+                suggestions=("restore the file, or build the component again",),
                 subject=f"{file}: {half}",
             )
     variant = _noun(Variant, data["interface"], file)
@@ -165,6 +165,6 @@ def _no_sidecar(file: str, reason: str) -> PipelinkError:
         f"{file} is not a sidecar: {reason}",
         Span(file),
         expected="the `.contract.yaml` that the build writes next to an object",
-        helps=("build the component again",),
+        suggestions=("build the component again",),
         subject=file,
     )

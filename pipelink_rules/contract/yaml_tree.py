@@ -78,7 +78,7 @@ def read_text(path: str | Path, file: str) -> str:
             "PL0001",
             f"there is no file {file}",
             Span(file),
-            helps=_neighbours(Path(path)),
+            suggestions=_neighbours(Path(path)),
             subject=file,
         ) from None
     except (OSError, ValueError) as problem:
@@ -102,7 +102,7 @@ def read_text(path: str | Path, file: str) -> str:
             "PL0001",
             f"{file} is not UTF-8: byte 0x{data[problem.start]:02x}",
             Span(file, line, column),
-            helps=("save the file as UTF-8",),
+            suggestions=("save the file as UTF-8",),
             subject=file,
         ) from None
 
@@ -137,7 +137,7 @@ def read_nodes(text: str, file: str) -> Node:
             f"this is not YAML: {reason}",
             place,
             notes=(problem.context,) if problem.context and problem.problem else (),
-            helps=_yaml_help(reason),
+            suggestions=_yaml_help(reason),
             subject=file,
         ) from None
     except yaml.reader.ReaderError as problem:
@@ -224,7 +224,7 @@ class _Builder:
 
     def refuse(self, event: yaml.Event, reason: str, fix: str) -> PipelinkError:
         span = self.place(event.start_mark, event.end_mark)
-        return error("PL0003", reason, span, helps=(fix,) if fix else (), subject=self.file)
+        return error("PL0003", reason, span, suggestions=(fix,) if fix else (), subject=self.file)
 
     def place(self, start: yaml.Mark, end: yaml.Mark) -> Span:
         """From one mark to the other, cut at the end of the first line."""

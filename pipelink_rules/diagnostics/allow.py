@@ -41,7 +41,7 @@ def apply_allowances(
     """The findings, those of allowed codes as warnings that carry the written reason."""
     reasons = {code: reason for code, reason in spec.allow if is_allowable(code)}
     return tuple(
-        _forced(item, reasons[item.code], spec) if item.code in reasons else item
+        _allowed(item, reasons[item.code], spec) if item.code in reasons else item
         for item in findings
     )
 
@@ -58,13 +58,13 @@ def unused(findings: Iterable[Diagnostic], spec: MegakernelSpec) -> Iterator[Dia
             f"`{spec.name}` allows {code}, which the check does not find",
             (Label(place, "allows nothing"),) if place else (),
             at_run_time="a finding that comes later would pass unseen",
-            helps=("remove the entry",),
+            suggestions=("remove the entry",),
             subject=f"{spec.name}/{code}",
             severity="warning",
         )
 
 
-def _forced(item: Diagnostic, reason: str, spec: MegakernelSpec) -> Diagnostic:
+def _allowed(item: Diagnostic, reason: str, spec: MegakernelSpec) -> Diagnostic:
     place = spec.where("allow", item.code)
     labels = (*item.labels, Label(place, "allowed here")) if place else item.labels
-    return replace(item, severity="warning", forced=reason, labels=labels)
+    return replace(item, severity="warning", allowed=reason, labels=labels)

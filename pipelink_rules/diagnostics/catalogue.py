@@ -114,7 +114,7 @@ def explain(word: str) -> str:
             f"there is no code `{word[:60]}`",
             expected="a code like PL0031, its number or its name",
             found=word[:60],
-            helps=(
+            suggestions=(
                 (f"did you mean `{found}` ({_other_form(found)})?",)
                 if found
                 else ("`pipelink explain` lists all codes",)

@@ -38,19 +38,19 @@ class Diagnostic:
     found: str = ""  # what was found
     at_run_time: str = ""  # what would happen if it were linked anyway
     notes: tuple[str, ...] = ()
-    trace: tuple[str, ...] = ()  # the cycle: who waits for whom, and why
-    schedule: tuple[str, ...] = ()  # a shortest run into it, step by step
-    helps: tuple[str, ...] = ()  # how to fix it, the smallest change first
+    chain: tuple[str, ...] = ()  # the cycle: who waits for whom, and why
+    counterexample: tuple[str, ...] = ()  # a shortest run into it, step by step
+    suggestions: tuple[str, ...] = ()  # how to fix it, the smallest change first
     subject: str = ""  # the connection, role or resource: one finding per code and subject
     severity: str = "error"  # or "warning"
-    forced: str = ""  # why it is a warning here: the reason a declaration gives in allow=
+    allowed: str = ""  # why it is a warning here: the reason a declaration gives in allow=
 
     def __post_init__(self) -> None:
         """Texts quote what users wrote: nothing of it may steer a terminal or break a line."""
         object.__setattr__(self, "message", one_line(self.message))
         for name in ("expected", "found", "at_run_time", "subject"):
             object.__setattr__(self, name, lines(getattr(self, name)))
-        for name in ("notes", "trace", "schedule", "helps"):
+        for name in ("notes", "chain", "counterexample", "suggestions"):
             object.__setattr__(self, name, tuple(map(lines, getattr(self, name))))
 
 
@@ -61,11 +61,11 @@ class Details(TypedDict, total=False):
     found: str
     at_run_time: str
     notes: tuple[str, ...]
-    trace: tuple[str, ...]
-    schedule: tuple[str, ...]
-    helps: tuple[str, ...]
+    chain: tuple[str, ...]
+    counterexample: tuple[str, ...]
+    suggestions: tuple[str, ...]
     severity: str
-    forced: str
+    allowed: str
 
 
 class Clauses(Details, total=False):
@@ -95,7 +95,7 @@ class PipelinkError(Exception):
 def error(
     code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]
 ) -> PipelinkError:
-    """The exception for a single finding: `raise error("PL0001", "...", span, helps=("...",))`."""
+    """The exception for a single finding: `raise error("PL0001", "...", span, found="...")`."""
     return PipelinkError(Diagnostic(code, message, tuple(known_labels(locations)), **clauses))
 
 

@@ -82,7 +82,7 @@ def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = 
     lines = lines or source_lines()
     files = _by_file(item.labels)
     gutter = max((len(str(label.span.line)) for label in item.labels), default=1)
-    forced = ", forced" if item.forced else ""
+    forced = ", forced" if item.allowed else ""
     head = paint(item.severity, f"{item.severity}[{item.code}]{forced}")
     text = [f"{head}: {paint('bold', printable(item.message))}"]
     for number, (file, labels) in enumerate(files):
@@ -113,7 +113,7 @@ def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = Fa
     errors = sum(item.severity == "error" for item in found)
     counts = [plural(errors, "error")] if errors else []
     if len(found) > errors:
-        forced = sum(bool(item.forced) for item in found)
+        forced = sum(bool(item.allowed) for item in found)
         counts.append(
             plural(len(found) - errors, "warning") + (f" ({forced} forced)" if forced else "")
         )
@@ -134,7 +134,7 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         "code": item.code,
         "slug": code.name if code else "",
         "severity": item.severity,
-        "forced": item.forced,
+        "forced": item.allowed,
         "message": item.message,
         "subject": item.subject,
         "labels": [
@@ -153,9 +153,9 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         "rule": code.spec if code else "",
         "at_run_time": item.at_run_time,
         "notes": list(item.notes),
-        "trace": list(item.trace),
-        "schedule": list(item.schedule),
-        "helps": list(item.helps),
+        "trace": list(item.chain),
+        "schedule": list(item.counterexample),
+        "helps": list(item.suggestions),
     }
 
 
@@ -189,15 +189,15 @@ def _by_file(labels: Sequence[Label]) -> list[tuple[str, list[tuple[Label, bool]
 def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
     code = code_of(item.code)
     clauses = [
-        ("forced", item.forced),
+        ("forced", item.allowed),
         ("expected", item.expected),
         ("found", item.found),
         ("rule", code.spec if code else ""),
         ("at run time", item.at_run_time),
-        ("trace", "".join(f"\n{line}" for line in item.trace)),
-        ("schedule", "".join(f"\n{line}" for line in item.schedule)),
+        ("trace", "".join(f"\n{line}" for line in item.chain)),
+        ("schedule", "".join(f"\n{line}" for line in item.counterexample)),
         *(("note", note) for note in item.notes),
-        *(("help", text) for text in item.helps),
+        *(("help", text) for text in item.suggestions),
     ]
     return [(name, value) for name, value in clauses if value]
 

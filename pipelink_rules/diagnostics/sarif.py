@@ -79,10 +79,10 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
         ]
     properties = {
         "subject": item.subject,
-        "trace": list(item.trace),
-        "schedule": list(item.schedule),
-        "helps": list(item.helps),
-        "forced": item.forced,
+        "trace": list(item.chain),
+        "schedule": list(item.counterexample),
+        "helps": list(item.suggestions),
+        "forced": item.allowed,
     }
     result["properties"] = {name: value for name, value in properties.items() if value}
     return result
@@ -91,11 +91,11 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
 def _message(item: Diagnostic) -> str:
     """What a viewer shows that knows of messages only."""
     clauses = (
-        ("forced", item.forced),
+        ("forced", item.allowed),
         ("expected", item.expected),
         ("found", item.found),
         ("at run time", item.at_run_time),
-        *(("help", text) for text in item.helps[:1]),
+        *(("help", text) for text in item.suggestions[:1]),
     )
     said = [f"{name}: {text}" for name, text in clauses if text]
     return "\n".join((item.message, *said))

@@ -15,7 +15,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def similar_name_help(word: str, known: Iterable[str], what: str = "") -> tuple[str, ...]:
-    """The `helps` of an unknown word: the nearest known one, or the list where it is short."""
+    """The suggestions for an unknown word: the nearest known one, or the list where it is short."""
     options = sorted(set(known))
     if found := nearest(word, options):
         return (f"did you mean `{found}`?",)

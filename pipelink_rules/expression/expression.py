@@ -144,7 +144,7 @@ def _tree(expr: Expr | str) -> ast.expr:
             f"`{_shown(expr)}` is not an expression: {refused.reason}",
             _span(expr, refused.start, refused.end) if isinstance(expr, Expr) else None,
             expected="integers, names, + - * // %, comparisons, and/or/not, ceildiv/min/max/sizeof",
-            helps=(refused.hint,) if refused.hint else (),
+            suggestions=(refused.hint,) if refused.hint else (),
             subject=_shown(expr),
         ) from None
 
@@ -166,7 +166,7 @@ def _no_value(
         f"`{_shown(expr)}` has no value: {refused.reason}",
         _span(expr, refused.start, refused.end) if isinstance(expr, Expr) else None,
         notes=(f"with {known}",) if known else (),
-        helps=(refused.hint,) if refused.hint else (),
+        suggestions=(refused.hint,) if refused.hint else (),
         subject=_shown(expr),
     )
 

@@ -66,7 +66,7 @@ def _contradiction(
         (Label(Span(str(path))), *more),
         expected="the file as the stage before wrote it",
         found=reason,
-        helps=(
+        suggestions=(
             "delete the file and build again",
             "if nobody edited it, please report this: PIPELINK_TRACEBACK=1 shows where it fails",
         ),

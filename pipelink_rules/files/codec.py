@@ -217,7 +217,7 @@ def _read(path: str | Path, form: str, make: Callable[[Any], Noun]) -> Noun:
         return make(parse_json(text))
     except FileNotFoundError:
         raise error(
-            "PL0010", f"there is no file {name}", Span(name), helps=("run the stage before",)
+            "PL0010", f"there is no file {name}", Span(name), suggestions=("run the stage before",)
         ) from None
     except (ValueError, RecursionError, OSError) as problem:
         raise _damaged(name, form, problem, text) from None
@@ -245,7 +245,7 @@ def _damaged(name: str, form: str, problem: Exception, text: str) -> PipelinkErr
         place,
         expected=expected,
         found=found or reason[:200],
-        helps=(_REWRITE.get(form, _BUILD_AGAIN),),
+        suggestions=(_REWRITE.get(form, _BUILD_AGAIN),),
     )
 
 

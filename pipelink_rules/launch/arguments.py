@@ -36,7 +36,7 @@ def check_names(manifest: Manifest, names: Mapping[str, Any]) -> list[Diagnostic
                     f"{manifest.name} has no argument `{name}`",
                     expected=", ".join(known),
                     found=name,
-                    helps=(f"did you mean `{near[0]}`?",) if near else (),
+                    suggestions=(f"did you mean `{near[0]}`?",) if near else (),
                 )
             )
     for name in known:
@@ -74,7 +74,7 @@ def check_arrays(
                     f"`{tensor.name}` is not a GPU array: {type(array).__name__}",
                     expected=f"{described(tensor)}, with DLPack or __cuda_array_interface__",
                     found=type(array).__name__,
-                    helps=("pass a torch, cupy or jax array",),
+                    suggestions=("pass a torch, cupy or jax array",),
                 )
             )
             continue
@@ -97,7 +97,7 @@ def check_arrays(
                     f"`{tensor.name}` is in host memory",
                     expected=described(tensor),
                     found=f"{type(array).__module__}.{type(array).__name__} on the host",
-                    helps=(f"copy it to the GPU first, e.g. {tensor.name}.cuda()",),
+                    suggestions=(f"copy it to the GPU first, e.g. {tensor.name}.cuda()",),
                 )
             )
             continue
@@ -122,7 +122,7 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
             f"`{name}` has the wrong dtype",
             expected=described(tensor),
             found=view.dtype,
-            helps=(f"convert `{name}` to {tensor.dtype}",),
+            suggestions=(f"convert `{name}` to {tensor.dtype}",),
         )
     if len(view.shape) != len(tensor.shape):
         add(
@@ -137,7 +137,7 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
             f"`{name}` is not contiguous",
             expected=f"{described(tensor)}, row-major without gaps",
             found=f"shape {list(view.shape)} with strides {list(view.strides or ())}",
-            helps=(f"pass a contiguous copy, e.g. {name}.contiguous()",),
+            suggestions=(f"pass a contiguous copy, e.g. {name}.contiguous()",),
         )
     if view.pointer % tensor.align:
         add(
@@ -145,7 +145,7 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
             f"`{name}` starts at a misaligned address",
             expected=f"a multiple of {tensor.align} bytes",
             found=f"{view.pointer:#x}, {view.pointer % tensor.align} bytes past one",
-            helps=("pass a whole allocation, or a slice that starts at an aligned element",),
+            suggestions=("pass a whole allocation, or a slice that starts at an aligned element",),
         )
     if view.readonly and tensor.direction != "in":
         add(
@@ -153,7 +153,7 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
             f"`{name}` is written, but the array is read-only",
             expected=f"{described(tensor)}, writable",
             found="its owner marks it read-only",
-            helps=(f"pass a writable array for `{name}`",),
+            suggestions=(f"pass a writable array for `{name}`",),
         )
     return found
 
@@ -233,7 +233,7 @@ def check_symbols(manifest: Manifest, symbols: Mapping[str, int]) -> list[Diagno
                     f"{name} = {value} is not a multiple of {multiple}",
                     expected=f"{name} % {multiple} == 0",
                     found=f"{name} = {value}, remainder {value % multiple}",
-                    helps=(f"pad {name} to {padded}",),
+                    suggestions=(f"pad {name} to {padded}",),
                 )
             )
     if not found:
@@ -287,7 +287,7 @@ def check_scalars(
                 f"`{name}` is not a number that fits {dtype}",
                 expected=f"a Python number between {low:g} and {high:g}",
                 found=said,
-                helps=(f"pass a Python or numpy number, not an array: float({name})",)
+                suggestions=(f"pass a Python or numpy number, not an array: float({name})",)
                 if dtype == "f32"
                 else (f"pass a Python or numpy integer, not an array: int({name})",),
             )

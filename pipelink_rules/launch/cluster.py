@@ -57,7 +57,7 @@ def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: D
         expected=f"room for {size} CTAs of {manifest.threads} threads and "
         f"{manifest.shared_bytes} bytes of shared memory",
         found=f"{per_sm} a multiprocessor",
-        helps=("link for fewer threads or less shared memory",),
+        suggestions=("link for fewer threads or less shared memory",),
     )
 
 

@@ -110,7 +110,7 @@ def loaded_for(image: CubinImage, views: Mapping[str, View]) -> LoadedKernel:
             f"`{name}` is not on the current device",
             expected=f"device {ordinal} ({loaded.device.name}), whose context is current",
             found="host memory" if place == -1 else f"device {place}",
-            helps=(
+            suggestions=(
                 f"make device {place} current, or copy `{name}` to device {ordinal}"
                 if place != -1
                 else f"copy `{name}` to device {ordinal}",
@@ -147,5 +147,5 @@ def device_refused(manifest: Manifest, device: Device, expected: str) -> LaunchE
         f"{manifest.name} is linked for {manifest.target} and does not run on {device.name}",
         expected=expected,
         found=f"device {device.ordinal}: {device.name}, compute capability {major}.{minor}",
-        helps=(f'add "{arch}" to archs= of the megakernel and build it for this GPU',),
+        suggestions=(f'add "{arch}" to archs= of the megakernel and build it for this GPU',),
     )

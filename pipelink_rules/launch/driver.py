@@ -23,7 +23,7 @@ def cuda_driver() -> Any:
             "driver",
             "the Python bindings of the CUDA driver are not installed",
             found=str(problem),
-            helps=("pip install 'pipelink[launch]'",),
+            suggestions=("pip install 'pipelink[launch]'",),
         ) from None
 
 
@@ -72,10 +72,15 @@ class Driver:
         notes: tuple[str, ...] = ()
         if int(result) in (700, 715, 716, 717, 718, 719):
             notes = ("the error may belong to work launched before; the context is lost",)
-        helps = ("link with runtime=watchdog, or run under compute-sanitizer, to see more",)
+        suggestions = ("link with runtime=watchdog, or run under compute-sanitizer, to see more",)
         message = f"the driver refused {name}"
         return refuse(
-            "PL1414", name, message, found=text, notes=notes, helps=helps if notes else ()
+            "PL1414",
+            name,
+            message,
+            found=text,
+            notes=notes,
+            suggestions=suggestions if notes else (),
         )
 
     def device(self, ordinal: int) -> Device:
@@ -134,7 +139,7 @@ def _no_gpu(found: str) -> LaunchError:
         "there is no usable CUDA driver on this machine",
         expected="libcuda.so.1 and a GPU",
         found=found,
-        helps=("build, check, place, link and audit need no GPU; running does",),
+        suggestions=("build, check, place, link and audit need no GPU; running does",),
     )
 
 

@@ -56,5 +56,5 @@ def _text(item: Diagnostic) -> str:
     if item.found:
         lines.append(f"  found:    {item.found}")
     lines += [f"  note: {note}" for note in item.notes]
-    lines += [f"  help: {text}" for text in item.helps]
+    lines += [f"  help: {text}" for text in item.suggestions]
     return "\n".join(lines)

@@ -32,7 +32,7 @@ def stream_handle(stream: Any) -> int:
             f"`stream` is not a CUDA stream: {type(stream).__name__}",
             expected="an integer handle, a torch or cupy stream, or an object with __cuda_stream__",
             found=repr(stream)[:80],
-            helps=("pass torch.cuda.current_stream(), or leave `stream` out",),
+            suggestions=("pass torch.cuda.current_stream(), or leave `stream` out",),
         ) from None
 
 

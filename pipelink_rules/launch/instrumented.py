@@ -142,7 +142,7 @@ def require_runtime(manifest: Manifest, runtime: str, method: str) -> None:
         f"{manifest.name} was not linked for `Kernel.{method}`",
         expected=f"runtime {runtime}",
         found=f"runtime {manifest.runtime}",
-        helps=(
+        suggestions=(
             f"pipelink link build/{manifest.target}/megakernels/{manifest.name} "
             f"-o build/{runtime}/{manifest.name} --runtime {runtime}",
         ),

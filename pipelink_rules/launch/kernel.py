@@ -243,7 +243,7 @@ class Kernel(Instrumented):
                     f"the output `{name}` was left out and cannot be made",
                     expected=f"{self._dtypes[name]} {list(shapes.get(name, ()))}",
                     found=f"no allocator for {type(like).__module__}.{type(like).__name__}",
-                    helps=(f"pass `{name}`, or load(..., allocator=...)",),
+                    suggestions=(f"pass `{name}`, or load(..., allocator=...)",),
                 )
             named[name] = array
         made, findings = check_arrays(self.manifest, {name: named[name] for name in missing}, 0)

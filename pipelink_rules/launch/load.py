@@ -35,7 +35,7 @@ def check_manifest(manifest: Manifest, place: Path) -> None:
             Span(str(place)),
             expected="the name of a file in the folder of the manifest",
             found=manifest.cubin,
-            helps=("build the megakernel again, or load(..., cubin=...)",),
+            suggestions=("build the megakernel again, or load(..., cubin=...)",),
         )
     fault = next(_faults(manifest), "")
     if fault:
@@ -45,7 +45,7 @@ def check_manifest(manifest: Manifest, place: Path) -> None:
             f"{place.name} contradicts itself: {fault}",
             Span(str(place)),
             expected="the manifest as the link wrote it",
-            helps=("build the megakernel again",),
+            suggestions=("build the megakernel again",),
         )
 
 
@@ -138,7 +138,7 @@ def load(
             f"the cubin of {manifest.name} cannot be read",
             Span(image.name),
             found=str(problem),
-            helps=("build the megakernel again",),
+            suggestions=("build the megakernel again",),
         ) from None
     digest = hashlib.sha256(data).hexdigest()
     if cubin is None and digest != manifest.cubin_sha256:
@@ -150,7 +150,7 @@ def load(
             Span(place.name),
             expected=f"sha256 {manifest.cubin_sha256}",
             found=f"sha256 {digest}",
-            helps=("build the megakernel again, or copy both files together",),
+            suggestions=("build the megakernel again, or copy both files together",),
         )
     return Kernel(
         manifest, data, allocator=allocator, watchdog_cycles=watchdog_cycles, driver=driver
@@ -170,5 +170,5 @@ def _manifest_path(path: Path) -> Path:
         Span(str(path)),
         expected="one *.manifest.json",
         found=", ".join(item.name for item in found) or "none",
-        helps=("name the .manifest.json file",),
+        suggestions=("name the .manifest.json file",),
     )

@@ -117,7 +117,7 @@ def _refused(parameter: KernelParameter, view: View, found: str) -> LaunchError:
         expected="rows of a multiple of 16 bytes, a base address aligned to 16 bytes, "
         f"a box of at most 256 elements a side (here {list(parameter.box)})",
         found=found,
-        helps=(f"pad the last extent of `{parameter.name}` to a multiple of 16 bytes",),
+        suggestions=(f"pad the last extent of `{parameter.name}` to a multiple of 16 bytes",),
     )
 
 

@@ -68,7 +68,7 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
         expected=f"{phase} arrivals" if operation == _UNTIL else _expected(site, operation),
         found=f"{state} after {kilocycles} thousand cycles, in block {block}, thread {thread}",
         notes=("the context is lost; start the process anew",),
-        helps=(*_forced(manifest), _suspect(manifest, site, operation)),
+        suggestions=(*_forced(manifest), _suspect(manifest, site, operation)),
     )
     return WatchdogError(diagnostic, site, stage, phase)
 

@@ -50,7 +50,7 @@ def audit(
     if any(item.severity == "error" for item in findings):
         raise PipelinkError(findings)
     return replace(
-        found, forced=tuple(AllowedDiagnostics(x.code, x.message, x.forced) for x in findings)
+        found, forced=tuple(AllowedDiagnostics(x.code, x.message, x.allowed) for x in findings)
     )
 
 
@@ -129,7 +129,7 @@ def compare(
             expected="wgmma groups in flight while the role goes on",
             found="; ".join(serialised),
             at_run_time="correct, at a fraction of the speed",
-            helps=(
+            suggestions=(
                 "let no accumulator be read or moved between issue and wait",
                 "leave more registers to the role that multiplies",
             ),
@@ -156,7 +156,7 @@ def _setmaxnreg(
         found=f"setmaxnreg {', '.join(map(str, found.setmaxnreg)) or 'nowhere'}",
         at_run_time="the kernel is slower, or a warpgroup waits for registers for ever",
         notes=tuple(dropped),
-        helps=("no component may use setmaxnreg, and no part may be left out of the link",),
+        suggestions=("no component may use setmaxnreg, and no part may be left out of the link",),
         subject=found.entry,
     )
 
@@ -181,7 +181,7 @@ def _registers(
             found=f"{found.registers}",
             notes=_pool(found, placement),
             at_run_time="the shares of the warpgroups do not add up to what the CTA has",
-            helps=("no -maxrregcount for the assembler: the launch bounds decide",),
+            suggestions=("no -maxrregcount for the assembler: the launch bounds decide",),
             subject=found.entry,
         )
     for role, highest in found.region_registers:
@@ -223,7 +223,7 @@ def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterat
             f" {found.spill_loads} of loads",
             at_run_time="correct, but slower than any of the parts",
             notes=(f"registers used: {crowded}",) if crowded else (),
-            helps=("raise registers: {min} of the role that runs out, or use smaller tiles",)
+            suggestions=("raise registers: {min} of the role that runs out, or use smaller tiles",)
             if spills
             else (
                 "index fragments and relocations with constants: one that is chosen at run time "
@@ -239,7 +239,7 @@ def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterat
             expected="0 bytes: all shared memory is placed",
             found=f"{found.static_shared_bytes} bytes",
             at_run_time="the placed addresses are off by that much",
-            helps=("no __shared__ variables in components",),
+            suggestions=("no __shared__ variables in components",),
             subject=found.entry,
         )
 
@@ -259,7 +259,7 @@ def _calls(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterato
             expected="every component function inlined",
             found=names,
             at_run_time="each call saves registers to the stack and waits for wgmma",
-            helps=("remove __noinline__ and recursion from the component",),
+            suggestions=("remove __noinline__ and recursion from the component",),
             subject=found.entry,
         )
 
@@ -277,7 +277,7 @@ def _pipelined(found: Audit, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
             expected="no call between wgmma and the wait for its groups",
             found=names,
             at_run_time="the call saves registers that the tensor cores still write",
-            helps=(
+            suggestions=(
                 "divide or take roots before the first wgmma or after the wait for all groups",
                 "divide by constants, or multiply by a reciprocal",
             ),
@@ -306,7 +306,7 @@ def compare_barriers(
                 expected=_expected(wanted, threads),
                 found=wrong,
                 at_run_time="the barrier counts other threads than come to it",
-                helps=("build the component again; report the case where it stays",),
+                suggestions=("build the component again; report the case where it stays",),
                 subject=f"{found.entry}.{name}",
             )
             break
@@ -375,6 +375,6 @@ def _unplaced_barriers(
             expected=", ".join(f"{number} ({name})" for number, name in sorted(placed.items())),
             found=", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in sorted(strange.items())),
             at_run_time="two parts that meet at one barrier hang or pass too early",
-            helps=("declare it under named_barriers: and use the id from the relocations",),
+            suggestions=("declare it under named_barriers: and use the id from the relocations",),
             subject=found.entry,
         )

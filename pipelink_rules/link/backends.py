@@ -73,7 +73,7 @@ def _unavailable(reason: str) -> PipelinkError:
         "the nvJitLink back end cannot be used",
         expected="libnvJitLink of the toolkit and the cuda.bindings package",
         found=reason,
-        helps=(
+        suggestions=(
             "python -m pip install 'pipelink[toolkit]'",
             "or link with the default back end (linker=nvlink)",
         ),

@@ -39,7 +39,7 @@ def link(
             f"there is no linker `{backend}`",
             expected=" or ".join(BACKENDS),
             found=backend,
-            helps=similar_name_help(backend, BACKENDS),
+            suggestions=similar_name_help(backend, BACKENDS),
             subject=backend,
         )
     known = read_objects(objects, sidecars, toolkit)
@@ -80,7 +80,7 @@ def read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diag
             expected="link-time code in every object",
             found="the linker did partial link-time optimisation",
             at_run_time="calls into it keep their own registers, stack and barriers",
-            helps=(f"build it for {arch} with this toolkit",),
+            suggestions=(f"build it for {arch} with this toolkit",),
             subject=entry,
         )
     kernels = Elf(cubin.read_bytes()).kernels()
@@ -90,6 +90,6 @@ def read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diag
             f"the link succeeded, but the cubin has no kernel `{entry}`",
             expected=entry,
             found=", ".join(kernels) or "no kernel at all",
-            helps=(f"do the objects have code for {arch}?", "is the glue among the objects?"),
+            suggestions=(f"do the objects have code for {arch}?", "is the glue among the objects?"),
             subject=entry,
         )

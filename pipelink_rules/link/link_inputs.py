@@ -89,7 +89,7 @@ def _check_digest(one: LinkObject) -> Iterable[Diagnostic]:
             expected=f"sha256 {recorded or '(none recorded)'}",
             found=f"sha256 {actual}",
             at_run_time="contract and code may differ, and no check would see it",
-            helps=("build the component again, or take sidecar and object from one build",),
+            suggestions=("build the component again, or take sidecar and object from one build",),
             subject=one.path,
         )
 
@@ -106,7 +106,7 @@ def _check_toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
             (Label(one.span, "compiled by another major version"),),
             expected=f"a compiler of CUDA {linker[0]}.x",
             found=one.build.toolkit,
-            helps=("compile it again with this toolkit",),
+            suggestions=("compile it again with this toolkit",),
             subject=one.owner,
         )
     elif compiler[:2] > linker[:2]:
@@ -117,7 +117,7 @@ def _check_toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
             (Label(one.span, "compiled by a newer toolkit"),),
             expected=f"a linker of {one.build.toolkit} or later",
             found=toolkit.version,
-            helps=("link with the newer toolkit, or compile the component again",),
+            suggestions=("link with the newer toolkit, or compile the component again",),
             subject=one.owner,
         )
 
@@ -135,7 +135,7 @@ def _check_architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
         expected=f"{arch} (nvvm)",
         found=", ".join(have),
         at_run_time="the linker would leave it out, or link its finished code without folding it",
-        helps=(f"build it with archs=[..., {arch!r}]",),
+        suggestions=(f"build it with archs=[..., {arch!r}]",),
         subject=one.owner,
     )
 
@@ -165,7 +165,7 @@ def _check_flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnosti
                 for value, owners in groups
             ),
             at_run_time="nvJitLink would take the value of whichever object comes first",
-            helps=(f"set -{name}= alike in copts= of every component",),
+            suggestions=(f"set -{name}= alike in copts= of every component",),
             subject=name,
         )
 
@@ -193,7 +193,7 @@ def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
             expected="one body for each shared name",
             found=", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
             at_run_time=f"`{_display_name(two)}` would run the code of `{_display_name(one)}`",
-            helps=(
+            suggestions=(
                 "put the component's helpers into namespace PL_COMPONENT { ... }",
                 "shared headers come in one version, without macros that change them",
                 *(_other_compiler(one, two)),

@@ -63,7 +63,7 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
             expected="one definition of each external symbol",
             found=found,
             notes=notes,
-            helps=(
+            suggestions=(
                 "make it static, or put it into namespace PL_COMPONENT",
                 "two targets with one contract and different sources cannot be linked together",
             ),
@@ -77,7 +77,7 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
             expected=f"one value of -{flag} in all objects",
             found=found,
             notes=notes,
-            helps=("give every component the same code-generation flags in copts=",),
+            suggestions=("give every component the same code-generation flags in copts=",),
             subject=name,
         )
     if hit := _ARCH.search(text):
@@ -88,7 +88,7 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
             expected=hit[1] or "an image for the target",
             found=found,
             notes=notes,
-            helps=("build the component for this architecture (archs=)",),
+            suggestions=("build the component for this architecture (archs=)",),
             subject=name,
         )
     if _OLD.search(text):
@@ -98,7 +98,7 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
             expected="a linker at least as new as the compiler of every object",
             found=found,
             notes=notes,
-            helps=("link with the toolkit that compiled the newest object",),
+            suggestions=("link with the toolkit that compiled the newest object",),
             subject=name,
         )
     if _LIBRARY.search(text):
@@ -107,7 +107,7 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
             f"{backend} could not load libnvvm",
             found=found,
             notes=notes,
-            helps=("`pipelink doctor` checks the toolkit",),
+            suggestions=("`pipelink doctor` checks the toolkit",),
             subject=name,
         )
     if "C7602" in text:
@@ -117,7 +117,7 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
 
 def _undefined(names: list[str], name: str, found: str, notes: tuple[str, ...]) -> Diagnostic:
     entry = [item for item in names if re.fullmatch(r"pl_\w+_[0-9a-f]{12}", item)]
-    helps = (
+    suggestions = (
         "the name of an entry carries the digest of contract, parameters and flags: an object was"
         " built from another version; build it again"
         if entry
@@ -129,7 +129,7 @@ def _undefined(names: list[str], name: str, found: str, notes: tuple[str, ...]) 
         expected="a definition in one of the linked objects",
         found=found,
         notes=notes,
-        helps=helps,
+        suggestions=suggestions,
         subject=name,
     )
 
@@ -142,6 +142,6 @@ def _too_few(text: str, name: str, found: str, notes: tuple[str, ...]) -> Diagno
         expected=f"{floor} registers at kernel entry" if floor else "more registers at entry",
         found=found,
         notes=notes,
-        helps=("fewer threads, or a narrower accumulator tile",),
+        suggestions=("fewer threads, or a narrower accumulator tile",),
         subject=name,
     )

@@ -247,7 +247,7 @@ def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
             "PL1206",
             "there is no nvdisasm, so that the linked kernel cannot be read back",
             expected="nvdisasm beside nvcc or on PATH",
-            helps=("python -m pip install 'pipelink[toolkit]'",),
+            suggestions=("python -m pip install 'pipelink[toolkit]'",),
             subject="nvdisasm",
         )
     # Without its data flow analysis: the labels are there all the same, in two thirds of the time.

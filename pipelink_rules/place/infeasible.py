@@ -105,7 +105,7 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
         for other, size in sorted(live_bytes(items).items())
         if size > limit and other != phase
     ]
-    helps = shared_relaxations(problem, rlimit) or (
+    suggestions = shared_relaxations(problem, rlimit) or (
         f"use smaller tiles: the items alive in {where} must lose "
         f"{most - limit:,} bytes, and no smaller stage count or occupancy gives them",
     )
@@ -116,7 +116,7 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
         expected=f"at most {limit:,} bytes ({per_sm(problem)})",
         found=f"{most:,} bytes, {most - limit:,} too many, every channel at its minimum of stages",
         notes=tuple(notes),
-        helps=helps,
+        suggestions=suggestions,
         subject="shared memory",
     )
 
@@ -146,10 +146,10 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     names = conflict_core(items, limit, rlimit)
     by_name = {item.name: item for item in items}
     odd = [item for item in items if item.bytes % item.align]
-    helps = list(shared_relaxations(problem, rlimit))
+    suggestions = list(shared_relaxations(problem, rlimit))
     if odd:
         listed = list_of(item.name for item in odd[:SHOWN])
-        helps.append(f"round sizes up to their alignment, so that no gaps arise: {listed}")
+        suggestions.append(f"round sizes up to their alignment, so that no gaps arise: {listed}")
     return Diagnostic(
         "PL0102",
         f"the shared memory of `{problem.name}` fits by its bytes but has no layout",
@@ -159,7 +159,7 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         notes=tuple(
             f"{_holder(problem, by_name[n])}, aligned to {by_name[n].align}" for n in names[:SHOWN]
         ),
-        helps=tuple(helps) or ("use smaller tiles or smaller alignments",),
+        suggestions=tuple(suggestions) or ("use smaller tiles or smaller alignments",),
         subject="shared memory",
     )
 
@@ -217,7 +217,7 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
         labels((problem.span, ""), *((spans[name], f"`{name}`") for name in names[:SHOWN])),
         expected=f"at most {count}: ids {_ranges(ids(problem))}",
         found=f"{len(names)}: {', '.join(names)}",
-        helps=(
+        suggestions=(
             f"use {len(names) - count} fewer of them: an mbarrier can take the place of a named "
             "barrier, and there are as many as shared memory holds",
         ),
@@ -261,7 +261,7 @@ def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         labels((problem.span, "")),
         expected=f"an assignment to ids {_ranges(ids(problem))}",
         found="no phase has too many of them, but no assignment serves all phases",
-        helps=("let a barrier that returns after a pause live through the phases between",),
+        suggestions=("let a barrier that returns after a pause live through the phases between",),
         subject="named barriers",
     )
 
@@ -280,7 +280,7 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
             "this is no proof that it does not fit",
             f"the fullest phase holds {bound(items)[0]:,} of {limit:,} bytes",
         ),
-        helps=(
+        suggestions=(
             "round the sizes of items up to their alignments: mixed sizes are what is hard",
             "raise the budget (`rlimit`)",
         ),
@@ -292,7 +292,7 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
 
 
 def columns_exceeded(
-    problem: PlacementProblem, helps: Callable[[], tuple[str, ...]]
+    problem: PlacementProblem, suggestions: Callable[[], tuple[str, ...]]
 ) -> Iterator[Diagnostic]:
     """PL0801 where the columns alive in one phase exceed the largest allocation."""
     needs = column_rectangles(problem, minimum_stages(problem))
@@ -304,7 +304,7 @@ def columns_exceeded(
         (need for need in needs if need.lifetimes >> phase & 1),
         key=lambda need: (-need.bytes, need.name),
     )
-    yield _columns_refused(problem, holders, most, lifetime_name(problem, phase), helps())
+    yield _columns_refused(problem, holders, most, lifetime_name(problem, phase), suggestions())
 
 
 def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
@@ -319,7 +319,7 @@ def _columns_refused(
     holders: list[Rectangle],
     most: int,
     where: str,
-    helps: tuple[str, ...],
+    suggestions: tuple[str, ...],
 ) -> Diagnostic:
     """PL0801: who holds what of the tensor memory that does not suffice."""
     spans = {need.name: need.span for need in problem.tensor}
@@ -338,7 +338,7 @@ def _columns_refused(
         if most > limit
         else f"{most} columns alive at once, but no layout of all phases",
         notes=tuple(_column_holder(problem, holder) for holder in holders[:SHOWN]),
-        helps=helps or ("use a smaller tile: its accumulator has fewer columns",),
+        suggestions=suggestions or ("use a smaller tile: its accumulator has fewer columns",),
         subject="tensor memory",
     )
 

@@ -49,7 +49,7 @@ def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnos
             labels((role.span, "")),
             expected=f"at most {target.setmaxnreg_maximum} registers",
             found=f"{role.minimum} registers; {shape.warps * 32} threads enter with {shape.entry}",
-            helps=changes or ("use a smaller tile or fragment",),
+            suggestions=changes or ("use a smaller tile or fragment",),
             subject=role.name,
         )
     if not above and warps.register_bound(problem) > shape.pool:
@@ -58,7 +58,7 @@ def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnos
 
 def _warps_short(problem: PlacementProblem, need: int, most: int, rlimit: int) -> Diagnostic:
     target = TARGETS[problem.target]
-    helps = launch_changes(problem, rlimit) or (
+    suggestions = launch_changes(problem, rlimit) or (
         f"run roles on {need - most} fewer warps: `warps={{...}}` of the declaration moves a "
         "split role onto fewer",
     )
@@ -73,7 +73,7 @@ def _warps_short(problem: PlacementProblem, need: int, most: int, rlimit: int) -
             f"{role.name}: {plural(role.warps, 'warp')}{' in warpgroups' if role.warpgroup else ''}"
             for role in warps.placement_order(problem)
         ),
-        helps=helps,
+        suggestions=suggestions,
         subject="warps",
     )
 
@@ -106,7 +106,7 @@ def _entry_short(
         expected=f"at least {floor} registers at entry",
         found=f"{shape.entry}: {32 * shape.warps} threads ({per_sm(problem)})",
         notes=("ptxas would stop with C7602 (insufficient registers), whatever setmaxnreg gives",),
-        helps=(*only_ctas, limit),
+        suggestions=(*only_ctas, limit),
         subject=name,
     )
 
@@ -123,7 +123,7 @@ def _plain_short(
                 expected=f"at most {shape.entry}: {problem.target} has no setmaxnreg, all warps "
                 "get the same",
                 found=f"{role.minimum} registers, {32 * shape.warps} threads ({per_sm(problem)})",
-                helps=changes or ("use a smaller tile or fewer warps",),
+                suggestions=changes or ("use a smaller tile or fewer warps",),
                 subject=role.name,
             )
 
@@ -151,7 +151,7 @@ def _pool_short(
         found=f"{need} per thread summed over warpgroups, {need - shape.pool} too many",
         at_run_time="setmaxnreg.inc waits for registers that nobody gives back: a hang",
         notes=tuple(notes),
-        helps=changes or ("use smaller tiles, or run roles on fewer warps",),
+        suggestions=changes or ("use smaller tiles, or run roles on fewer warps",),
         subject="registers",
     )
 
@@ -166,6 +166,6 @@ def ungroupable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         expected=f"at most {shape.pool} per thread summed over {shape.groups} warpgroups",
         found="roles that share a warpgroup share its register count, and every grouping needs "
         f"more than the bound of {warps.register_bound(problem)}",
-        helps=launch_changes(problem, rlimit) or ("use smaller tiles, or fewer loose warps",),
+        suggestions=launch_changes(problem, rlimit) or ("use smaller tiles, or fewer loose warps",),
         subject="registers",
     )

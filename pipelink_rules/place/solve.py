@@ -100,7 +100,7 @@ def _solve_shape(
             f"the placement of `{problem.name}` does not pass its own check",
             problem.span,
             found="; ".join(faults),
-            helps=("report this with the problem: the placement was not written",),
+            suggestions=("report this with the problem: the placement was not written",),
         )
     return placement
 

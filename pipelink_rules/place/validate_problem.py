@@ -34,7 +34,7 @@ def _findings(problem: PlacementProblem) -> Iterator[Diagnostic]:
             problem.span,
             expected=f"one of {', '.join(sorted(TARGETS))}",
             found=problem.target,
-            helps=(f"did you mean `{near[0]}`?",) if near else (),
+            suggestions=(f"did you mean `{near[0]}`?",) if near else (),
         )
         return
     yield from _launch(problem, target)
@@ -48,10 +48,12 @@ def _malformed(
     span: Span | None,
     expected: str,
     found: object,
-    helps: tuple[str, ...] = (),
+    suggestions: tuple[str, ...] = (),
 ) -> Diagnostic:
     labels = (Label(span),) if span else ()
-    return Diagnostic("PL0106", message, labels, expected=expected, found=str(found), helps=helps)
+    return Diagnostic(
+        "PL0106", message, labels, expected=expected, found=str(found), suggestions=suggestions
+    )
 
 
 def _number(
@@ -170,7 +172,7 @@ def _warps(problem: PlacementProblem) -> Iterator[Diagnostic]:
                 found=f"{role.warps} warps",
                 at_run_time="wgmma and setmaxnreg are undefined unless all 4 warps of a "
                 "warpgroup execute them",
-                helps=(f"give it {-(-role.warps // GROUP) * GROUP} warps",),
+                suggestions=(f"give it {-(-role.warps // GROUP) * GROUP} warps",),
                 subject=role.name,
             )
 

@@ -59,7 +59,7 @@ def demand(problem: PlacementProblem, placement: Placement, file: str = "") -> N
             expected="a placement of this very problem",
             found=faults[0],
             notes=tuple(faults[1:]),
-            helps=("delete the file and place again",),
+            suggestions=("delete the file and place again",),
             subject=placement.name,
         )
 

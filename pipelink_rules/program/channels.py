@@ -70,7 +70,7 @@ def choose_transfers(
             f"no connection ends at `{end}`",
             (spec.where("transfers", end), f"`{requests[end]}` is requested here"),
             expected="the consumer's side of an entry of `connect`",
-            helps=similar_name_help(end, consumers),
+            suggestions=similar_name_help(end, consumers),
             subject=end,
         )
     found = []
@@ -113,7 +113,7 @@ def _multicasts(
                 *((spec.where("transfers", other), "turned off here"),) * bool(off),
                 expected="a member of the ring that CTAs of the cluster need alike",
                 found="; ".join(shared.reasons) if not off else f"`{other}` is a `{RING}`",
-                helps=("one ring has one transfer: ask for the same at all its consumers",)
+                suggestions=("one ring has one transfer: ask for the same at all its consumers",)
                 if off
                 else (f"leave the request out: the connection is then a `{RING}`",),
                 subject=f"{'.'.join(producer)} -> {name}",
@@ -136,7 +136,7 @@ def _kind(link: PortPair, request: str, place: Span | None, findings: Diagnostic
         (link.source.where("space"), f"{'.'.join(link.producer)} is a {link.source.space} port"),
         expected="; ".join(f"{kind}: {_MEANING[kind]}" for kind in possible),
         found=request,
-        helps=() if fits else similar_name_help(request, possible),
+        suggestions=() if fits else similar_name_help(request, possible),
         subject=link.name,
     )
     return possible[0]
@@ -161,7 +161,7 @@ def _handover(
                 place,
                 (port.where("fragment"), "this end"),
                 expected="fragments of whole warpgroups at both ends",
-                helps=("leave the request out: the roles then share their warps",),
+                suggestions=("leave the request out: the roles then share their warps",),
                 subject=link.name,
             )
             return FUSED
@@ -266,7 +266,7 @@ class _Channels:
                 f"`{end}` feeds no channel",
                 self.spec.where("stages", end),
                 expected="the producer's port of a ring or a hand-over",
-                helps=help_ if producer in producers else similar_name_help(end, producers),
+                suggestions=help_ if producer in producers else similar_name_help(end, producers),
                 subject=end,
             )
 
@@ -286,7 +286,7 @@ class _Channels:
             (port.where("stages"), f"{low} to {high} stages"),
             expected=f"{low} to {high}",
             found=str(request),
-            helps=(f"ask for {min(max(request, low), high)}, or let the placement choose",),
+            suggestions=(f"ask for {min(max(request, low), high)}, or let the placement choose",),
             subject=name,
         )
         return low, high

@@ -102,7 +102,7 @@ class _Ports:
             f"`{instance}` has no port `{name}`",
             place,
             (contract.span, f"ports of {contract.component}: {', '.join(known) or 'none'}"),
-            helps=similar_name_help(name, fitting),
+            suggestions=similar_name_help(name, fitting),
             subject=text,
         )
         return None
@@ -131,7 +131,7 @@ class _Ports:
             (sink.where("direction"), f"{entry.consumer} is an {sink.direction} port"),
             (source.where("direction"), f"{entry.producer} is an {source.direction} port"),
             expected="an in port on the left, the out port that feeds it on the right",
-            helps=(f"swap the sides: {right}",) if swapped else (),
+            suggestions=(f"swap the sides: {right}",) if swapped else (),
             subject=_name(entry),
         )
         return False
@@ -140,13 +140,13 @@ class _Ports:
         gives, takes = space_of(source), space_of(sink)
         if gives == takes and gives in JOINED:
             return True
-        helps = [
+        suggestions = [
             f'bind it to a launcher keyword: {SECTION_OF[space_of(port)]}={{"...": "{end}"}}'
             for end, port in ((entry.consumer, sink), (entry.producer, source))
             if space_of(port) in SECTION_OF
         ]
-        if not helps:
-            helps = ["put a component between them that takes the one and gives the other"]
+        if not suggestions:
+            suggestions = ["put a component between them that takes the one and gives the other"]
         self.findings.add(
             "PL0053",
             f"`{entry.producer}` and `{entry.consumer}` are in different spaces"
@@ -159,7 +159,7 @@ class _Ports:
             if {gives, takes} <= {"ring", "tensor_memory", "registers", *SECTION_OF}
             else "counters to counters, or scratch memory to scratch memory",
             found=f"{gives} to {takes}",
-            helps=tuple(helps),
+            suggestions=tuple(suggestions),
             subject=_name(entry),
         )
         return False
@@ -195,7 +195,7 @@ class _Ports:
                 f"`{end}` cannot be bound by `{section}`",
                 self.spec.where(*clause),
                 (port.where("space"), f"it is {SPACES.get(space, space)}"),
-                helps=(f"move it to `{right or 'connect'}`",),
+                suggestions=(f"move it to `{right or 'connect'}`",),
                 subject=end,
             )
             return False
@@ -207,7 +207,7 @@ class _Ports:
             f"`{end}` is bound twice",
             (self.spec.where(*clause), f"by `{clause[1]}`"),
             (self.spec.where(*first), f"and by `{first[1]}`"),
-            helps=("keep one of the two keywords for it",),
+            suggestions=("keep one of the two keywords for it",),
             subject=end,
         )
         return False
@@ -238,7 +238,7 @@ class _Ports:
             "PL0057",
             f"`{instance}` is not connected to anything",
             self.spec.where("instances", instance),
-            helps=(f"connect {names}, or remove the instance",),
+            suggestions=(f"connect {names}, or remove the instance",),
             subject=instance,
         )
 
@@ -263,7 +263,7 @@ class _Ports:
             self.spec.where("instances", instance),
             (port.span, f"{'needs' if reads else 'gives'} {SPACES[space]}"),
             at_run_time=FOREVER.get((space, reads), ""),
-            helps=(f"add to `connect`: {' or '.join(entries[:3])}",) if entries else (),
+            suggestions=(f"add to `connect`: {' or '.join(entries[:3])}",) if entries else (),
             subject=end,
         )
 
@@ -275,7 +275,7 @@ class _Ports:
             f"`{end}` is bound to no launcher keyword",
             self.spec.where("instances", instance),
             (port.span, f"it is {SPACES[port.space]}"),
-            helps=(f'add to `{section}`: "{port.name.lower()}": "{end}"',),
+            suggestions=(f'add to `{section}`: "{port.name.lower()}": "{end}"',),
             subject=end,
         )
 
@@ -300,7 +300,7 @@ def _connected_once(links: list[PortPair], findings: DiagnosticSink) -> None:
                     f"`{'.'.join(end)}` {problem}",
                     (link.span, link.name),
                     (seen[end].span, seen[end].name),
-                    helps=(fix,),
+                    suggestions=(fix,),
                     subject=".".join(end),
                 )
             else:

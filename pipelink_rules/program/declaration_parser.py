@@ -53,7 +53,7 @@ class DeclarationParser:
                 f"`{path[-1]}` is written twice in `{path[0]}`",
                 (Span(self.span.file, *second), "this one counts"),
                 (Span(self.span.file, *first), "this one is lost"),
-                helps=("give every key once; one tensor may feed several ports as a list",)
+                suggestions=("give every key once; one tensor may feed several ports as a list",)
                 if path[0] == "tensors"
                 else ("give every key once",),
                 subject="/".join(path),
@@ -90,7 +90,7 @@ class DeclarationParser:
             "PL0041",
             f"`{value}` cannot name {what}: {problem}",
             self.span_of(*path),
-            helps=(f"write `{suggestion}`",) if fits else (),
+            suggestions=(f"write `{suggestion}`",) if fits else (),
             subject="/".join(path),
         )
         return False
@@ -132,7 +132,7 @@ class DeclarationParser:
                 f"`{value}` is no label of a component",
                 span,
                 expected="//package:component, the package relative to the repository root",
-                helps=(f"write `{rooted}`",) if _LABEL.match(rooted) else (),
+                suggestions=(f"write `{rooted}`",) if _LABEL.match(rooted) else (),
                 subject=instance,
             )
             return str(value)
@@ -223,7 +223,7 @@ class DeclarationParser:
                     "PL0046",
                     f"there is no target `{item}`",
                     span,
-                    helps=similar_name_help(item, TARGETS),
+                    suggestions=similar_name_help(item, TARGETS),
                     subject=item,
                 )
         return tuple(dict.fromkeys(item for item in items if isinstance(item, str)))
@@ -265,7 +265,7 @@ class DeclarationParser:
                 "PL0048",
                 f"there is no device runtime `{value}`",
                 self.span_of("runtime"),
-                helps=similar_name_help(value, RUNTIMES),
+                suggestions=similar_name_help(value, RUNTIMES),
                 subject="runtime",
             )
         return value if isinstance(value, str) else ""
@@ -280,6 +280,6 @@ class DeclarationParser:
                     f"`{word}` is a tensor and a scalar",
                     (spec.where("scalars", word), "the scalar"),
                     (spec.where("tensors", word), "the tensor"),
-                    helps=("rename one of them: the launcher takes both by keyword",),
+                    suggestions=("rename one of them: the launcher takes both by keyword",),
                     subject=word,
                 )

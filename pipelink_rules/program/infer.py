@@ -107,7 +107,7 @@ def _contracts_of(
                 spec.where("labels", item.name) or spec.where("instances", item.name),
                 f"`{item.name}` is an instance of it",
             ),
-            helps=similar_name_help(item.label, contracts),
+            suggestions=similar_name_help(item.label, contracts),
             subject=item.name,
         )
     return found
@@ -126,7 +126,7 @@ def _check_parameters(
                     f"{contract.component} has no parameter `{name}`",
                     spec.where("instances", item.name, name),
                     (contract.span, f"parameters: {', '.join(known) or 'none'}"),
-                    helps=similar_name_help(name, known),
+                    suggestions=similar_name_help(name, known),
                     subject=f"{item.name}.{name}",
                 )
 
@@ -168,7 +168,7 @@ def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Diagnos
         *said,
         expected="one value",
         found=f"{first.value} and {second.value}",
-        helps=("make the two agree", f"or give `{name}` to `{instance}` to choose"),
+        suggestions=("make the two agree", f"or give `{name}` to `{instance}` to choose"),
         subject=f"{instance}.{name}",
     )
 
@@ -186,7 +186,7 @@ def _report_unknown(
         (solver.param(members[0]).span, "it has no default"),
         expected=_domain(solver.param(members[0])),
         found="no connected port, work tile or `where` clause gives it a value",
-        helps=(f'give it: {{"{name}": ...}}' + (", once is enough" if others else ""),),
+        suggestions=(f'give it: {{"{name}": ...}}' + (", once is enough" if others else ""),),
         subject=f"{instance}.{name}",
     )
 

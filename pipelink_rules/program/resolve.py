@@ -85,7 +85,7 @@ def _check_target(target_name: str, spec: MegakernelSpec, findings: DiagnosticSi
             "PL0046",
             f"there is no target `{target_name}`",
             spec.where("archs", target_name),
-            helps=similar_name_help(target_name, TARGETS),
+            suggestions=similar_name_help(target_name, TARGETS),
             subject=target_name,
         )
 
@@ -105,7 +105,7 @@ def _instances(
                 "PL0076",
                 f"there is no interface for `{item.name}`",
                 (spec.where("instances", item.name), f"an instance of {item.label}"),
-                helps=(f"build {item.label} first",),
+                suggestions=(f"build {item.label} first",),
                 subject=item.name,
             )
             continue
@@ -119,7 +119,7 @@ def _instances(
                 (spec.where("archs", target_name), "requested here"),
                 expected=target_name,
                 found=", ".join(contract.archs),
-                helps=(f"remove {target_name} from `archs`, or take another component",),
+                suggestions=(f"remove {target_name} from `archs`, or take another component",),
                 subject=item.name,
             )
         found.append(Instance(item.name, item.label, variant, item.span))

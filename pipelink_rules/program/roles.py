@@ -145,7 +145,7 @@ class RoleGraph:
             *places,
             expected="the same number of warps in all roles that registers join",
             found=f"{warps[0]} and {warps[1]}",
-            helps=(
+            suggestions=(
                 "let both declare the same number",
                 f'or move the consumer to warps of its own: transfers={{"{consumer}": "handover"}}',
             ),
@@ -160,8 +160,8 @@ class RoleGraph:
             "PL0070",
             f"no order of {names} has every value before its use",
             *((item.span, item.name) for item in inside),
-            trace=tuple(item.name for item in inside),
-            helps=("remove one of these connections",),
+            chain=tuple(item.name for item in inside),
+            suggestions=("remove one of these connections",),
             subject=names,
         )
 
@@ -227,7 +227,7 @@ def _refuse(
         f"`{key}` cannot run on {warps} warps: {reason}",
         spec.where("warps", key),
         (role.where("warps"), f"{constant_value(role.warps)} warps, split: {role.split}"),
-        helps=("leave the request out",),
+        suggestions=("leave the request out",),
         subject=key,
     )
 
@@ -240,19 +240,19 @@ def _named(spec: MegakernelSpec, roles: RoleGraph, key: str) -> Member | None:
     if len(found) == 1:
         return found[0]
     names = [".".join(member) for member in members]
-    helps: tuple[str, ...]
+    suggestions: tuple[str, ...]
     if found:
-        problem, helps = f"has {len(found)} roles", (f"write one of {', '.join(names)}",)
+        problem, suggestions = f"has {len(found)} roles", (f"write one of {', '.join(names)}",)
     elif members:
-        problem, helps = f"has no role `{role}`", similar_name_help(key, names)
+        problem, suggestions = f"has no role `{role}`", similar_name_help(key, names)
     else:
         problem = "has no warps: a schedule runs inside every other role"
-        helps = ("remove the entry",)
+        suggestions = ("remove the entry",)
     roles.findings.add(
         "PL0072",
         f"`{instance}` {problem}",
         spec.where("warps", key),
-        helps=helps,
+        suggestions=suggestions,
         subject=key,
     )
     return None
@@ -279,7 +279,7 @@ def _check_handovers(
                 f"`{connection.name}` cannot be handed over: {reason}",
                 spec.where("transfers", ".".join(connection.consumer)),
                 connection.span,
-                helps=(fix,),
+                suggestions=(fix,),
                 subject=connection.name,
             )
 

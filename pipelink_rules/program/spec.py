@@ -95,7 +95,7 @@ def check_instances(spec: MegakernelSpec) -> DiagnosticSink:
             "PL0044",
             f"there is no instance `{instance}`",
             (spec.where(*clause), f"named by `{end}`"),
-            helps=similar_name_help(instance, known),
+            suggestions=similar_name_help(instance, known),
             subject=".".join((*clause, end)),
         )
     return findings
@@ -115,7 +115,7 @@ def parse_allow(parser: DeclarationParser, value: Any) -> tuple[tuple[str, str],
                 place,
                 expected=f"a reason in words: {SHORTEST} or more",
                 found=f"{reason!r:.60}",
-                helps=("say why this kernel is right all the same; the manifest keeps it",),
+                suggestions=("say why this kernel is right all the same; the manifest keeps it",),
                 subject=f"allow/{code}",
             )
         else:
@@ -134,6 +134,6 @@ def _refuse(parser: DeclarationParser, code: str, place: Span | None) -> None:
         found=f"a code of the stage `{row.stage}`: without it there is nothing to link"
         if row
         else "",
-        helps=(f"did you mean {nearest}?",) if nearest else (),
+        suggestions=(f"did you mean {nearest}?",) if nearest else (),
         subject=f"allow/{code}",
     )

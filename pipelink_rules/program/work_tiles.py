@@ -32,7 +32,7 @@ def find_scheduler(
             spec.where("instances"),
             expected="one component with a `scheduler: true` role",
             found="none",
-            helps=tuple(f"add an instance that deals `{kind}` items" for kind in kinds[:1]),
+            suggestions=tuple(f"add an instance that deals `{kind}` items" for kind in kinds[:1]),
             subject=spec.name,
         )
         return None
@@ -42,7 +42,7 @@ def find_scheduler(
         *((spec.where("instances", name), f"`{name}` is a schedule") for name, _ in found),
         expected="one component with a `scheduler: true` role",
         found=", ".join(name for name, _ in found),
-        helps=("keep one of them",),
+        suggestions=("keep one of them",),
         subject=spec.name,
     )
     return None
@@ -73,7 +73,9 @@ def check_work(
                 (given.span, f"`{schedule[0]}` deals `{given.kind}`"),
                 expected=given.kind,
                 found=taken.kind,
-                helps=(f"take a component for `{given.kind}`, or a schedule of `{taken.kind}`",),
+                suggestions=(
+                    f"take a component for `{given.kind}`, or a schedule of `{taken.kind}`",
+                ),
                 subject=instance,
             )
         else:
@@ -92,6 +94,6 @@ def _check_fields(
                 spec.where("instances", taken[0]),
                 (field.span, "needed here"),
                 (given[1].span, f"fields of `{given[0]}`: {', '.join(offered) or 'none'}"),
-                helps=similar_name_help(field.name, offered),
+                suggestions=similar_name_help(field.name, offered),
                 subject=f"{taken[0]}.{field.name}",
             )

@@ -137,7 +137,7 @@ def require_unchanged(before: Mapping[str, str]) -> None:
                 (Label(Span(name)),),
                 expected="inputs that stay as they are during a build",
                 found="other contents after the step than before it",
-                helps=("build again",),
+                suggestions=("build again",),
                 subject=name,
             )
             for name in changed

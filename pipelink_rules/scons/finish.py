@@ -127,7 +127,7 @@ class _Finish:
                 "PL1311",
                 f"{rule.label} and {other} make the same variant {variant.name}",
                 expected="components with names of their own",
-                helps=("rename one of the components, in its contract and declaration",),
+                suggestions=("rename one of the components, in its contract and declaration",),
             )
 
         def noun() -> Variant:
@@ -144,7 +144,7 @@ class _Finish:
                     f"{rule.label} has no prebuilt object for {arch}",
                     expected=arch,
                     found=", ".join(sidecars),
-                    helps=(f"build it for {arch}, or leave {arch} out of archs=",),
+                    suggestions=(f"build it for {arch}, or leave {arch} out of archs=",),
                 )
             return graph.prebuilt(arch, variant, noun, rule, sidecars[arch], release)
         options = self.resolver.options(rule).other
@@ -158,13 +158,19 @@ class _Finish:
         text: str,
         expected: str,
         found: str = "",
-        helps: tuple[str, ...] = (),
+        suggestions: tuple[str, ...] = (),
     ) -> PipelinkError:
         where = item.where(name)
         place = Label(where, f"`{name}` of {item.asked.name}") if where else None
         subject = f"{item.asked.name}.{name}"
         return error(
-            code, text, place, expected=expected, found=found, helps=helps, subject=subject
+            code,
+            text,
+            place,
+            expected=expected,
+            found=found,
+            suggestions=suggestions,
+            subject=subject,
         )
 
     def _runtime(self, name: str) -> RuntimeRule:
@@ -173,8 +179,13 @@ class _Finish:
             self.session.library(self.env, label.package)
         if label not in self.session.runtimes:
             known = [one.name for one in self.session.runtimes]
-            helps = similar_name_help(name, known)
-            raise error("PL1302", f"there is no device runtime `{name}`", helps=helps, subject=name)
+            suggestions = similar_name_help(name, known)
+            raise error(
+                "PL1302",
+                f"there is no device runtime `{name}`",
+                suggestions=suggestions,
+                subject=name,
+            )
         return self.session.runtimes[label]
 
     def _archs_exist(self, aliases: Iterable[Any]) -> None:
@@ -184,7 +195,7 @@ class _Finish:
                 Diagnostic(
                     "PL1312",
                     f"no megakernel is declared for {wanted}",
-                    helps=("add it to archs= of a megakernel",),
+                    suggestions=("add it to archs= of a megakernel",),
                     subject=wanted,
                 )
             )

@@ -43,7 +43,7 @@ class BuildLock:
                     f"another build works in {self._owner.parent}: {holder}",
                     expected="one build at a time in a build directory",
                     found=holder,
-                    helps=("wait for it to end, or leave out wait=0",),
+                    suggestions=("wait for it to end, or leave out wait=0",),
                     subject="lock",
                 ) from None
             say(f"pipelink: waiting for another build in {self._owner.parent}: {holder}")

@@ -62,7 +62,7 @@ def read_options(arguments: Mapping[str, str]) -> Options:
                 Diagnostic(
                     "PL1312",
                     f"`{name}=` is no option",
-                    helps=similar_name_help(name, HELP),
+                    suggestions=similar_name_help(name, HELP),
                     subject=name,
                 )
             )
@@ -103,7 +103,7 @@ def _wrong(name: str, value: str, values: tuple[str, ...]) -> Diagnostic:
         f"`{name}={value}` is not possible",
         expected=" or ".join(values),
         found=value,
-        helps=similar_name_help(value, values),
+        suggestions=similar_name_help(value, values),
         subject=f"{name} {value}",
     )
 

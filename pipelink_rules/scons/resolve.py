@@ -97,7 +97,7 @@ class Resolver:
                             "PL1304",
                             f"a contract of {rule.label} changed during the build",
                             rule.span,
-                            helps=("build again",),
+                            suggestions=("build again",),
                             subject=str(rule.label),
                         )
                     kept.append(found)
@@ -159,7 +159,7 @@ class Resolver:
                         "PL1302",
                         f"there is no component `{item.label}`",
                         places,
-                        helps=similar_name_help(item.label, known),
+                        suggestions=similar_name_help(item.label, known),
                         subject=f"{spec.name}.{item.name}",
                     )
                 )
@@ -171,7 +171,7 @@ class Resolver:
                         places,
                         expected="a component with srcs= and a contract, or a prebuilt one",
                         found="hdrs= only",
-                        helps=("name it in deps= of a component instead",),
+                        suggestions=("name it in deps= of a component instead",),
                         subject=f"{spec.name}.{item.name}",
                     )
                 )
@@ -195,7 +195,7 @@ class Resolver:
                         tuple(Label(place) for place in places if place),
                         expected=f"component: {rule.label.name}",
                         found=f"component: {contract.component}",
-                        helps=(f'declare it with name="{contract.component}"',),
+                        suggestions=(f'declare it with name="{contract.component}"',),
                         subject=str(rule.label),
                     )
                 )

@@ -114,14 +114,19 @@ class RuleCall:
         message: str,
         expected: str = "",
         found: str = "",
-        helps: tuple[str, ...] = (),
+        suggestions: tuple[str, ...] = (),
     ) -> None:
         subject = f"{self.label_of_rule} {attribute}"
         message = f"{self.rule}: {message}"
         self.report(
             attribute,
             Diagnostic(
-                "PL1307", message, expected=expected, found=found, helps=helps, subject=subject
+                "PL1307",
+                message,
+                expected=expected,
+                found=found,
+                suggestions=suggestions,
+                subject=subject,
             ),
         )
 
@@ -129,7 +134,7 @@ class RuleCall:
         self.attribute_error(
             attribute,
             f"there is no attribute `{attribute}`",
-            helps=similar_name_help(attribute, known),
+            suggestions=similar_name_help(attribute, known),
         )
 
     def duplicate_label(self, first: Span | None = None) -> None:
@@ -165,14 +170,14 @@ class RuleCall:
                     attribute,
                     f"{self.shown(Path(node.abspath))} lies outside of the package",
                     expected=f"a file in {self.folder('.')} or below",
-                    helps=("declare it where it lies, and name that rule in `deps=`",),
+                    suggestions=("declare it where it lies, and name that rule in `deps=`",),
                 )
             elif not node.has_builder() and not os.path.isfile(node.abspath):
                 beside = os.listdir(node.dir.abspath) if os.path.isdir(node.dir.abspath) else []
                 self.attribute_error(
                     attribute,
                     f"there is no file {self.shown(Path(node.abspath))}",
-                    helps=similar_name_help(node.name, beside)[:1],
+                    suggestions=similar_name_help(node.name, beside)[:1],
                 )
         return tuple(nodes)
 
@@ -199,7 +204,9 @@ class RuleCall:
         for name in names:
             if name not in TARGETS:
                 self.attribute_error(
-                    "archs", f"there is no target `{name}`", helps=similar_name_help(name, TARGETS)
+                    "archs",
+                    f"there is no target `{name}`",
+                    suggestions=similar_name_help(name, TARGETS),
                 )
         return tuple(name for name in names if name in TARGETS)
 

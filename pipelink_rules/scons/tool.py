@@ -88,7 +88,7 @@ def _cache(env: Any, options: Options) -> None:
             problem = error(
                 "PL1306",
                 "the cache cannot be used with --interactive",
-                helps=("leave out cache=, or --interactive",),
+                suggestions=("leave out cache=, or --interactive",),
                 subject="cache",
             )
             env["PIPELINK"].report(problem.diagnostics, "nothing was built")

@@ -47,14 +47,14 @@ def compile_checked(
 def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
     """The finding behind a refused compilation."""
     labels: list[Label] = []
-    helps: list[str] = []
+    suggestions: list[str] = []
     for line in output.text.splitlines():
         found = _NVCC.match(line) or _GCC.match(line)
         if not found:
             continue
         labels.append(Label(_span_of(found), found["text"]))
         labels += _contract_labels(found["text"], subject)
-        helps += _helps(found["text"], subject)
+        suggestions += _helps(found["text"], subject)
     contract = subject.contract
     if not labels and contract is not None and contract.file:
         labels.append(Label(contract.span or Span(contract.file), "the contract"))
@@ -65,7 +65,7 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
         expected="a source that compiles against the header generated from its contract",
         found=quote(output.text),
         notes=(command_note(output),),
-        helps=tuple(dict.fromkeys(helps)),
+        suggestions=tuple(dict.fromkeys(suggestions)),
         subject=subject.name,
     )
 

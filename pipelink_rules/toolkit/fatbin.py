@@ -31,7 +31,7 @@ def images_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[FatbinImage, ...]:
             "PL1206",
             "there is no cuobjdump, so that objects cannot be looked into",
             expected="cuobjdump beside nvcc or on PATH",
-            helps=("python -m pip install 'pipelink[toolkit]'",),
+            suggestions=("python -m pip install 'pipelink[toolkit]'",),
             subject="cuobjdump",
         )
     output = run_tool([toolkit.cuobjdump, str(fatbin)], toolkit.environment(os.environ), timeout=60)
@@ -42,7 +42,7 @@ def images_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[FatbinImage, ...]:
             f"{Path(fatbin).name} is not a fat binary with device code",
             Span(str(fatbin)),
             found=output.text[:200] or "nothing",
-            helps=("build the component again",),
+            suggestions=("build the component again",),
             subject=str(fatbin),
         )
     return found

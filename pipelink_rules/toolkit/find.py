@@ -108,7 +108,7 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
         notes=tuple(
             f"{item.source}: {item.root} {item.version}: {item.reason}" for item in refused
         ),
-        helps=(
+        suggestions=(
             "python -m pip install 'pipelink[toolkit]'",
             "or set PIPELINK_CUDA to the folder of a toolkit",
             "`pipelink doctor` shows every candidate",

@@ -104,7 +104,7 @@ def check_alive(output: ToolOutput) -> None:
             f"{tool} broke down ({ended})",
             found=quote(output.text),
             notes=(command_note(output),),
-            helps=("`pipelink doctor` checks the toolkit",),
+            suggestions=("`pipelink doctor` checks the toolkit",),
             subject=tool,
         )
 

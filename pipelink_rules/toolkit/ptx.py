@@ -164,7 +164,7 @@ def _damaged(text: str, position: int, what: str) -> PipelinkError:
         expected="what nvcc writes",
         found=" ".join(text[position : position + 200].split()),
         notes=(f"in line {line}",),
-        helps=("build the component again",),
+        suggestions=("build the component again",),
         subject="ptx",
     )
 

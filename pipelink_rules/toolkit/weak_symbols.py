@@ -34,7 +34,7 @@ def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
             "PL0904",
             "the PTX of an object has functions that call each other too deeply",
             expected="what nvcc writes",
-            helps=("build the component again",),
+            suggestions=("build the component again",),
             subject="ptx",
         ) from None
 

@@ -48,7 +48,7 @@ def check_scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
                 found=f"scope {port.scope}",
                 at_run_time="the counter is seen, the data before it are not: wrong results, "
                 "at times",
-                helps=("set `scope: gpu` at both ends",),
+                suggestions=("set `scope: gpu` at both ends",),
                 subject=qualified_name(end),
             )
 
@@ -69,7 +69,7 @@ def check_signal_arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
                 expected=f"arrivals: {warps}",
                 found=f"arrivals: {counted}",
                 at_run_time="who waits goes on too early, or never",
-                helps=(f"set `arrivals` of `{port.name}` to the warps of `{role.name}`",),
+                suggestions=(f"set `arrivals` of `{port.name}` to the warps of `{role.name}`",),
                 subject=f"{instance}.{port.name}",
             )
 
@@ -93,7 +93,7 @@ def check_residency(index: ProgramIndex) -> Iterator[Diagnostic]:
                 found="no such clause",
                 at_run_time="CTAs that wait keep those that they wait for from being started: "
                 "the kernel hangs on a smaller or a busy GPU",
-                helps=(f"add `coresident: grid` to the contract of `{contract.component}`",),
+                suggestions=(f"add `coresident: grid` to the contract of `{contract.component}`",),
                 subject=instance.name,
             )
 
@@ -128,7 +128,7 @@ def _on_clusters(index: ProgramIndex) -> Iterator[Diagnostic]:
             labels((op.span, "for instance here"), (index.program.spec.where("cluster"), "")),
             expected="one CTA a work item",
             found=f"{size}",
-            helps=("leave `cluster=` out",),
+            suggestions=("leave `cluster=` out",),
             subject=instance,
         )
         return
@@ -143,7 +143,7 @@ def _two_fields(
         labels((op.span, "this one"), (other[1].span, "and that one")),
         expected=f"one field for all uses of `{target}`",
         found=f"{other[0]} and {field}",
-        helps=("index both ends by the same field of the work item",),
+        suggestions=("index both ends by the same field of the work item",),
         subject=target,
     )
 
@@ -165,7 +165,7 @@ def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -
         ),
         expected=f"a field of `{scheduler}` with `index_within: {{field: {field}, of: ...}}`",
         found="no such field",
-        helps=(
+        suggestions=(
             f"let `{scheduler}` number the items of one {field}: "
             f"`part: {{index_within: {{field: {field}, of: ...}}}}`",
         ),
@@ -218,7 +218,7 @@ def _out_of_range(
         expected=f"a {field} below {port.count}",
         found=problem,
         at_run_time="memory behind the counters is changed",
-        helps=(f"declare `max` of `{field}` in the schedule, or a larger `count`",),
+        suggestions=(f"declare `max` of `{field}` in the schedule, or a larger `count`",),
         subject=f"{instance}.{port.name}",
     )
 

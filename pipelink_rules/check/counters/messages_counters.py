@@ -54,7 +54,7 @@ def _never(index: ProgramIndex, numbered: TileNumbering, problem: EndlessWait) -
         expected=f"at most {plural(made, 'signal')} to wait for",
         found=str(wanted),
         run="the wait never ends: the kernel hangs",
-        helps=(f"wait for {made}, or let more items signal",),
+        suggestions=(f"wait for {made}, or let more items signal",),
         subject=f"{origin.owner}: {target}",
     )
 
@@ -71,7 +71,10 @@ def _later(index: ProgramIndex, numbered: TileNumbering, problem: WaitForLaterIt
         expected=f"at most {plural(made, 'signal')}: those of items with a lower {_name(numbered)}",
         found=str(wanted),
         run="a CTA takes its items in order: it waits for what it would do itself later",
-        helps=("wait for items of lower numbers only", "or let the schedule deal this item later"),
+        suggestions=(
+            "wait for items of lower numbers only",
+            "or let the schedule deal this item later",
+        ),
         subject=f"{origin.owner}: {target}",
     )
 
@@ -96,7 +99,7 @@ def _unordered(
         "before the other",
         found=f"no order {here}",
         run="other CTAs have written their part or not: wrong results, at times",
-        helps=(
+        suggestions=(
             "signal after the access, and wait for that signal before the other one",
             "or give items pieces of their own: `write S[FIELD, PIECE]`",
         ),
@@ -117,7 +120,7 @@ def _unfenced(
         expected="`fence global` between the access and the signal, or between until and copy",
         found="none",
         run="the copy may move what was there before",
-        helps=(f"add `fence global` before `{second.text}`, after its until",),
+        suggestions=(f"add `fence global` before `{second.text}`, after its until",),
         subject=problem.first.target,
     )
 
@@ -135,7 +138,9 @@ def _incomplete(
         expected="`await store 0 full` between the store and the signal",
         found="no such await",
         run=f"{second.clause} meets old data, at times",
-        helps=("add `await store 0 full` before the signal: reading its source is not enough",),
+        suggestions=(
+            "add `await store 0 full` before the signal: reading its source is not enough",
+        ),
         subject=problem.first.target,
     )
 
@@ -157,7 +162,7 @@ def _unwritten(
         expected="a write of every piece before it, or `init: zero`",
         found=f"init: {port.init}",
         at_run_time="what an earlier launch left there is taken for data",
-        helps=(
+        suggestions=(
             "leave the read out where nothing was written: `repeat:` with a count of 0",
             "or set `init: zero`: the launcher then clears it before every launch",
         ),
@@ -175,7 +180,7 @@ def _finding(
     expected: str,
     found: str,
     run: str,
-    helps: tuple[str, ...],
+    suggestions: tuple[str, ...],
     subject: str,
 ) -> Diagnostic:
     second = problem.second.origin.span if isinstance(problem, AccessProblem) else None
@@ -190,7 +195,7 @@ def _finding(
         expected=expected,
         found=found,
         at_run_time=run,
-        helps=helps,
+        suggestions=suggestions,
         subject=subject,
     )
 
@@ -209,7 +214,7 @@ def undecidable(problem: Undecidable, target: str) -> Diagnostic:
         ),
         expected="a count over parameters and the field that numbers the items",
         found=clause.text if clause else problem.reason,
-        helps=("move it out of the loop, or let the schedule number the items",),
+        suggestions=("move it out of the loop, or let the schedule number the items",),
         subject=f"{owner}: {target}",
     )
 

@@ -41,15 +41,17 @@ def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnost
     if first.kind == TENSOR_MMA:
         reader = "tcgen05.mma"
         found = f"`release {port}` arrives at once: the tensor core is not asked"
-        helps = [
+        suggestions = [
             f"`commit mma -> {port}` in place of `release {port}`: it arrives when the mma are over"
         ]
     else:
         reader, found = "wgmma", "no `await mma` covers it"
         depth, lag = _depth(case), _lag(case)
-        helps = [f"`await mma 0` before `{port}` is released"]
+        suggestions = [f"`await mma 0` before `{port}` is released"]
         if depth is not None:
-            helps.insert(0, f"release {plural(depth, 'item')} late: `release {port} lag {depth}`")
+            suggestions.insert(
+                0, f"release {plural(depth, 'item')} late: `release {port} lag {depth}`"
+            )
             if lag is not None:
                 found = (
                     f"up to {plural(depth, 'group')} in flight, released {plural(lag, 'item')} late"
@@ -61,7 +63,7 @@ def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnost
         f"`{first.origin.owner}` gives back a stage of `{port}` that {reader} may read",
         found,
         OVERWRITTEN,
-        tuple(helps),
+        tuple(suggestions),
     )
 
 
@@ -105,7 +107,7 @@ def accumulators_in_flight(index: ProgramIndex, case: Found[AccumulatorsInFlight
         found=plural(pending, "group"),
         at_run_time="registers are read before the result is in them: wrong results",
         notes=notes_of(index, case),
-        helps=(f"add `await mma {action.amount}` before it",),
+        suggestions=(f"add `await mma {action.amount}` before it",),
         subject=qualified_name(action.origin.end),
     )
 
@@ -184,7 +186,7 @@ def _not_awaited(
         expected=f"`await {last.kind} 0` before the role ends",
         found=f"{pending} in flight",
         at_run_time=run,
-        helps=(fix,),
+        suggestions=(fix,),
         subject=origin.owner,
     )
 
@@ -196,7 +198,7 @@ def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap])
     handover = _handover(case)
     if await_it:
         found = f"no `{await_it}` between `{first.origin.text}` and `{handover}`"
-        helps = (f"add `{await_it}` after `{first.origin.text}` and before `{handover}`",)
+        suggestions = (f"add `{await_it}` after `{first.origin.text}` and before `{handover}`",)
     else:
         port = first.origin.name
         found = f"no `commit mma -> {port}`: a plain arrival does not ask the tensor core"
@@ -206,7 +208,9 @@ def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap])
             for action in process.period
         ):
             found = f"no `commit mma -> {port}` after it for this item"
-        helps = (f"give `{port}` on with `commit mma -> {port}`, after the last mma of the item",)
+        suggestions = (
+            f"give `{port}` on with `commit mma -> {port}`, after the last mma of the item",
+        )
     return pair(
         "PL0509",
         index,
@@ -215,7 +219,7 @@ def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap])
         f"{memory_of(index, case.problem.target, first.origin)}",
         found,
         damage(case.problem),
-        helps,
+        suggestions,
         notes=(f"{_NAMES[first.kind]} is asynchronous: nothing but a wait proves it over",),
     )
 
@@ -307,6 +311,6 @@ def _tensor_access(
         found="none",
         at_run_time=run,
         notes=notes_of(index, case),
-        helps=(f"add `await {what}` {where} `{origin.text}`",),
+        suggestions=(f"add `await {what}` {where} `{origin.text}`",),
         subject=origin.owner,
     )

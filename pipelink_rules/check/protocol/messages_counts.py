@@ -55,18 +55,18 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
         run = f"{side} never completes that phase: role `{wait}` of `{other[0]}` waits for ever"
     else:
         run = f"{side} completes too early: data are overwritten, or read before they are there"
-    helps = []
+    suggestions = []
     if found == 0:
-        helps.append(_missing_arrival(role, guilty[1], full))
+        suggestions.append(_missing_arrival(role, guilty[1], full))
     elif found % promised == 0:
-        helps.append(
+        suggestions.append(
             f"{'commit' if full else 'release'} every item once, not {found // promised} times"
         )
     else:
-        helps.append(
+        suggestions.append(
             f"set `arrivals` of port `{guilty[1]}` to the {plural(found, 'arrival')} its role makes"
         )
-        helps.append(f"or run role `{port.role}` on {promised} warps")
+        suggestions.append(f"or run role `{port.role}` on {promised} warps")
     return Diagnostic(
         "PL0201",
         f"`{qualified_name(guilty)}` promises {plural(promised, 'arrival')} on {side} per item, "
@@ -86,7 +86,7 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
         else plural(found, "arrival"),
         at_run_time=run,
         notes=notes_of(index, case, problem.target),
-        helps=tuple(helps),
+        suggestions=tuple(suggestions),
         subject=connection.name,
     )
 
@@ -171,7 +171,7 @@ def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
             "announced arrive"
         ),
         notes=notes_of(index, case),
-        helps=(
+        suggestions=(
             f"add `expect {channel.producer[1]}` before the copies"
             if never
             else f"set `tx_bytes` of port `{channel.producer[1]}` to {delivered}"
@@ -197,7 +197,7 @@ def item_not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diag
         expected=f"`{getter} {port.name}` first",
         at_run_time="it would touch the stage of an item that the other side is using",
         notes=notes_of(index, case),
-        helps=(f"put `{getter} {port.name}` before it",),
+        suggestions=(f"put `{getter} {port.name}` before it",),
         subject=subject_of(index, problem),
     )
 
@@ -226,7 +226,7 @@ def unequal_rates(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
         if few
         else f"`{connection.consumer[0]}` waits for ever for an item that nobody makes",
         notes=notes_of(index, case),
-        helps=(
+        suggestions=(
             f"let role `{sink.role}` of `{connection.consumer[0]}` wait for `{sink.name}` as often "
             f"as `{connection.producer[0]}` acquires it",
         ),
@@ -257,7 +257,7 @@ def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
         if found < wanted
         else "the barrier opens before all have come; the next round begins with the late ones",
         notes=notes_of(index, case),
-        helps=(f"set `count` of `{name}` to {found}",),
+        suggestions=(f"set `count` of `{name}` to {found}",),
         subject=f"{instance}.{name}",
     )
 
@@ -280,7 +280,7 @@ def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> 
         found=plural(found, "time"),
         at_run_time="the roles drift apart until one waits for ever",
         notes=notes_of(index, case),
-        helps=("let every role of the barrier come as often per work item",),
+        suggestions=("let every role of the barrier come as often per work item",),
         subject=f"{instance}.{name}",
     )
 
@@ -303,6 +303,6 @@ def unwritten_read(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnosti
         ),
         at_run_time="it reads what happens to be there",
         notes=notes_of(index, case),
-        helps=(f"write `{writer[1]}` first",),
+        suggestions=(f"write `{writer[1]}` first",),
         subject=subject_of(index, problem),
     )

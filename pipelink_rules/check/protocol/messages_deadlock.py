@@ -25,9 +25,11 @@ def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
     named = sorted({target for target in targets if target not in channel_of})
     subject = ", ".join([*names, *named])
     owners = list(dict.fromkeys(action.origin.owner for action in steps))
-    helps = _more_stages(index, case, channels)
-    if not helps:
-        helps = ("reorder the operations of one of these roles, so that it gives before it takes",)
+    suggestions = _more_stages(index, case, channels)
+    if not suggestions:
+        suggestions = (
+            "reorder the operations of one of these roles, so that it gives before it takes",
+        )
     return Diagnostic(
         "PL0401",
         f"{' and '.join(f'`{owner}`' for owner in owners)} can wait for each other for ever",
@@ -39,8 +41,8 @@ def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
         found=f"a cycle of distance {problem.distance}" + _with(case, channels),
         at_run_time="the kernel hangs",
         notes=notes_of(index, case, *targets),
-        trace=_lines(steps),
-        helps=helps,
+        chain=_lines(steps),
+        suggestions=suggestions,
         subject=subject,
     )
 
@@ -124,7 +126,7 @@ def starved_wait(index: ProgramIndex, case: Found[StarvedWait]) -> Diagnostic:
         expected="every role to come as often as those it waits for",
         found=f"{found} of {wanted} arrivals",
         at_run_time="the kernel hangs after its last work item",
-        helps=(
+        suggestions=(
             f"let the other roles of `{origin.name}` come once more, in a prologue or epilogue",
         ),
         subject=qualified_name(origin.end),

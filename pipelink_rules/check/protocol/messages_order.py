@@ -46,7 +46,7 @@ def pair(
     message: str,
     found: str,
     run: str,
-    helps: tuple[str, ...],
+    suggestions: tuple[str, ...],
     says: tuple[str, str] = ("must be over: the item {} here", "before {} {} here"),
     notes: tuple[str, ...] = (),
 ) -> Diagnostic:
@@ -65,7 +65,7 @@ def pair(
         found=found,
         at_run_time=run,
         notes=(*notes, *notes_of(index, case, problem.target)),
-        helps=helps,
+        suggestions=suggestions,
         subject=subject_of(index, problem),
     )
 
@@ -186,7 +186,9 @@ def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnosti
         + ("arrival out of the phase before" if arrives else "wait within one phase"),
         at_run_time="the role runs ahead into a stage that is still in use, or waits for ever",
         notes=notes_of(index, case, problem.target),
-        helps=(f"let `{origin.owner}` wait for every item of `{origin.name}` and release it",),
+        suggestions=(
+            f"let `{origin.owner}` wait for every item of `{origin.name}` and release it",
+        ),
         subject=subject_of(index, problem),
     )
 
@@ -208,7 +210,7 @@ def mixed_generations(index: ProgramIndex, case: Found[MixedGenerations]) -> Dia
         found="rounds that can mix",
         at_run_time="the barrier opens with arrivals of two rounds: a race, then a hang",
         notes=notes_of(index, case),
-        helps=(
+        suggestions=(
             f"make it `sync {first.name}` in role `{second.role}`, or put another barrier between "
             "them",
         ),

@@ -92,7 +92,7 @@ def to_diagnostics(
     left = MOST_TRIES
     for diagnostic, case in reported.values():
         run, left = find_counterexample(case.composition, case.problem, left)
-        yield replace(diagnostic, schedule=lines(run)) if run else diagnostic
+        yield replace(diagnostic, counterexample=lines(run)) if run else diagnostic
 
 
 def _too_long(long: TooManyOperations) -> Diagnostic:
@@ -102,7 +102,7 @@ def _too_long(long: TooManyOperations) -> Diagnostic:
         f"role `{origin.owner}` has more than {MOST_ACTIONS} operations per work item",
         labels((origin.span, "repeated too often to be judged")),
         expected=f"at most {MOST_ACTIONS} operations per work item",
-        helps=(
+        suggestions=(
             "make the count of the repeat a field of the work item: loops are judged for small "
             "counts and for those around the stage counts",
         ),

@@ -75,14 +75,14 @@ def test_all_findings_at_once() -> None:
 def test_findings_quote_both_components() -> None:
     for item in findings("gemm", mma=[["release ab lag 1", "release ab lag 0"]]):
         files = {label.span.file for label in item.labels}
-        assert item.expected and item.found and item.helps and item.at_run_time
+        assert item.expected and item.found and item.suggestions and item.at_run_time
         assert len(files) >= 2 or item.subject.count(".") == 1
 
 
 def test_deadlock_names_the_smallest_stage_count() -> None:
     (item,) = findings("gemm", load=[["stages: {min: 2, max: 8}", "stages: {min: 1, max: 8}"]])
-    assert item.code == "PL0401" and "{min: 2}" in item.helps[0]
-    assert "32768 bytes" in item.helps[0] and len(item.trace) == 4
+    assert item.code == "PL0401" and "{min: 2}" in item.suggestions[0]
+    assert "32768 bytes" in item.suggestions[0] and len(item.chain) == 4
 
 
 def test_stages_of_a_placement_are_judged_alone() -> None:

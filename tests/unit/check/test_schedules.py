@@ -112,7 +112,7 @@ def test_the_lines_say_who_does_what_with_which_item() -> None:
     last = [["      - await mma 0\n      - release ab lag 0\n", "      - await mma 0\n"]]
     (finding,) = findings("gemm", mma=early + last)
     assert finding.code == "PL0504"
-    assert finding.schedule == (
+    assert finding.counterexample == (
         "1 load.load: acquire ab, expect ab, copy A -> ab.A, copy B -> ab.B: items 0 to 1",
         "2 mma.mma: wait ab, mma ab, await mma 1, release ab lag 0: item 0, stage 0",
         "3 load.load: acquire ab, expect ab: item 2, stage 0",

@@ -163,7 +163,7 @@ def test_place_of_the_declaration_is_shown() -> None:
     (found,) = caught.value.diagnostics
     assert found.labels[0].span == place
     assert found.labels[1].span.file == "s.contract.yaml"
-    assert "8 or 16" in found.helps[0]
+    assert "8 or 16" in found.suggestions[0]
 
 
 def test_flags() -> None:

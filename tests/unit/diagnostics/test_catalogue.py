@@ -136,7 +136,7 @@ def test_explain_of_an_unknown_code(word: str, meant: str) -> None:
         explain(word)
     (found,) = caught.value.diagnostics
     assert found.code == "PL0033"
-    assert (f"did you mean `{meant}`" in found.helps[0]) is bool(meant)
+    assert (f"did you mean `{meant}`" in found.suggestions[0]) is bool(meant)
     assert similar("zzz") == ""
 
 

@@ -55,8 +55,8 @@ def test_everything_a_finding_can_say(files: Path) -> None:
         found="24576 bytes",
         at_run_time="`mma` would wait forever\nat k-block 0",
         notes=("TM=128 TN=128",),
-        trace=("load  expects 32768", "mma   waits"),
-        helps=("use box [TK, TN]", "or change tx_bytes"),
+        chain=("load  expects 32768", "mma   waits"),
+        suggestions=("use box [TK, TN]", "or change tx_bytes"),
     )
     assert (
         shown(files, finding)
@@ -123,7 +123,7 @@ def test_places_that_cannot_be_quoted(files: Path) -> None:
             Label(Span("gone.yaml", 3, 1), "was here"),
             Label(Span("mma.yaml", 9, 1), "past the end"),
         ),
-        helps=("fix it",),
+        suggestions=("fix it",),
     )
     assert (
         shown(files, finding)
@@ -167,7 +167,7 @@ def test_summary_counts_each_subject_once(files: Path) -> None:
 
 def test_colour_only_adds_escape_codes(files: Path) -> None:
     finding = Diagnostic(
-        "PL0031", "no", (Label(Span("load.yaml", 3, 3, 2), "x"),), found="y", helps=("z",)
+        "PL0031", "no", (Label(Span("load.yaml", 3, 3, 2), "x"),), found="y", suggestions=("z",)
     )
     plain = render_text([finding], root=files)
     colour = render_text([finding], root=files, colour=True)
@@ -224,7 +224,10 @@ def test_any_place_in_any_file_can_be_shown(
 
 def test_json(files: Path) -> None:
     finding = Diagnostic(
-        "PL0031", "no é", (Label(Span("a.yaml", 3, 4, 5), "t"), Label(Span("b.yaml"))), helps=("h",)
+        "PL0031",
+        "no é",
+        (Label(Span("a.yaml", 3, 4, 5), "t"), Label(Span("b.yaml"))),
+        suggestions=("h",),
     )
     data = json.loads(render_json([finding, finding]))
     assert (data["schema"], data["errors"], data["warnings"], data["exit_code"]) == (
@@ -267,8 +270,8 @@ def test_exit_codes() -> None:
 
 
 def test_error_makes_the_exception_of_one_finding() -> None:
-    problem = error("PL0031", "m", Span("a"), None, Label(Span("b"), "t"), helps=("h",))
+    problem = error("PL0031", "m", Span("a"), None, Label(Span("b"), "t"), suggestions=("h",))
     assert isinstance(problem, PipelinkError)
     (item,) = problem.diagnostics
     assert [label.span.file for label in item.labels] == ["a", "b"]
-    assert item.helps == ("h",)
+    assert item.suggestions == ("h",)

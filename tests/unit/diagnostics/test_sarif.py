@@ -76,8 +76,8 @@ TWO_PLACES = Diagnostic(
     (Label(Span("parts/load it.yaml", 3, 18, 15), "expects 32768"), Label(Span("/abs/m.yaml"))),
     expected="32768",
     found="24576",
-    trace=("load waits",),
-    helps=("use box [TK, TN]", "or another"),
+    chain=("load waits",),
+    suggestions=("use box [TK, TN]", "or another"),
     subject="load.ab -> mma.ab",
 )
 
@@ -99,7 +99,7 @@ def test_a_finding_with_two_places() -> None:
     assert other["physicalLocation"] == {"artifactLocation": {"uri": "file:///abs/m.yaml"}}
     text = result["message"]["text"]
     assert "expected: 32768" in text and "help: use box [TK, TN]" in text
-    assert result["properties"]["helps"] == list(TWO_PLACES.helps)
+    assert result["properties"]["helps"] == list(TWO_PLACES.suggestions)
 
 
 def test_nothing_found() -> None:
@@ -136,7 +136,7 @@ findings = st.builds(
     words,
     subject=words,
     severity=st.sampled_from(["error", "warning"]),
-    forced=words,
+    allowed=words,
 )
 
 

@@ -70,7 +70,7 @@ def refusal(path: Path, kind: type) -> Diagnostic:
     with pytest.raises(PipelinkError) as caught:
         read_json(path, kind)
     (found,) = caught.value.diagnostics
-    assert found.code == "PL0011" and found.helps and found.labels[0].span.file == str(path)
+    assert found.code == "PL0011" and found.suggestions and found.labels[0].span.file == str(path)
     return found
 
 

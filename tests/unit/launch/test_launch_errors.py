@@ -122,7 +122,7 @@ def test_an_unsupported_device_is_named(tmp_path: Path) -> None:
     )
     assert item.expected == "compute capability 9.0 (Hopper, H100/H200)"
     assert item.found == "device 0: NVIDIA A100-SXM4-80GB, compute capability 8.0"
-    assert 'add "sm_80" to archs=' in item.helps[0]
+    assert 'add "sm_80" to archs=' in item.suggestions[0]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_hang_of_a_forced_kernel_names_what_was_allowed(tmp_path: Path) -> Non
     driver.report(0x504C5744, 1, 0, 0, 0, 0, 0, 0, 0, 1)
     with pytest.raises(WatchdogError) as caught:
         kernel.check()
-    first, second = caught.value.diagnostics[0].helps
+    first, second = caught.value.diagnostics[0].suggestions
     assert all(part in first for part in (forced.code, forced.message, forced.reason))
     assert second.startswith("look at the other end")
 

@@ -95,7 +95,7 @@ def test_names_clash_only_with_other_bodies() -> None:
 def test_other_compilers_are_named_as_a_possible_cause() -> None:
     one = link_object("one", weak=weak("a"), compiler="13.2.86", fingerprint="a" * 64)
     (finding,) = shared_names([one, link_object("two", weak=weak("b"))])
-    assert any("13.2.86" in text for text in finding.helps)
+    assert any("13.2.86" in text for text in finding.suggestions)
 
 
 def test_a_table_beside_glue_is_read_back(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ def test_reasons_of_failure(text: str, code: str) -> None:
 
 def test_an_entry_of_another_version_is_explained() -> None:
     text = "Unresolved extern function 'pl_scale_apply_0123456789ab'"
-    assert "digest" in link_failure(text, "demo", "nvlink", COMMAND).helps[0]
+    assert "digest" in link_failure(text, "demo", "nvlink", COMMAND).suggestions[0]
     text = "Unresolved extern function 'pl_ring_wait'"
-    assert "runtime" in link_failure(text, "demo", "nvlink", COMMAND).helps[0]
+    assert "runtime" in link_failure(text, "demo", "nvlink", COMMAND).suggestions[0]
 
 
 def test_partial_optimisation_is_seen_although_the_link_succeeds() -> None:

@@ -67,7 +67,7 @@ def problem_of_set(name: str) -> PlacementProblem:
 
 
 def words(finding: Diagnostic) -> str:
-    parts = (finding.message, finding.expected, finding.found, *finding.notes, *finding.helps)
+    parts = (finding.message, finding.expected, finding.found, *finding.notes, *finding.suggestions)
     return "\n".join(parts)
 
 

@@ -55,7 +55,7 @@ def test_a_misspelt_port_brings_no_findings_about_unconnected_ports(
     linear["connect"]["bias.ac"] = linear["connect"].pop("bias.acc")
     (finding,) = refused(linear)
     assert finding.code == "PL0051"
-    assert finding.helps == ("did you mean `acc`?",)
+    assert finding.suggestions == ("did you mean `acc`?",)
 
 
 def test_a_direction_with_two_inputs_has_no_swap_to_offer(
@@ -63,7 +63,7 @@ def test_a_direction_with_two_inputs_has_no_swap_to_offer(
 ) -> None:
     linear["connect"]["store.acc"] = "bias.acc"
     found = {item.code: item for item in refused(linear)}
-    assert found["PL0052"].helps == ()
+    assert found["PL0052"].suggestions == ()
 
 
 def test_a_tensor_port_is_bound_not_connected(linear: dict[str, Any], refused: Refused) -> None:
@@ -71,7 +71,7 @@ def test_a_tensor_port_is_bound_not_connected(linear: dict[str, Any], refused: R
     del linear["connect"]["bias.acc"]
     del linear["tensors"]["bias"]
     found = {item.code: item for item in refused(linear)}
-    assert found["PL0053"].helps == (
+    assert found["PL0053"].suggestions == (
         'bind it to a launcher keyword: tensors={"...": "bias.vector"}',
     )
 
@@ -79,7 +79,7 @@ def test_a_tensor_port_is_bound_not_connected(linear: dict[str, Any], refused: R
 def test_a_chip_port_cannot_be_bound(linear: dict[str, Any], refused: Refused) -> None:
     linear["tensors"]["acc"] = "bias.acc"
     (finding,) = refused(linear)
-    assert (finding.code, finding.helps) == ("PL0058", ("move it to `connect`",))
+    assert (finding.code, finding.suggestions) == ("PL0058", ("move it to `connect`",))
 
 
 def test_a_scalar_bound_twice_and_one_never(linear: dict[str, Any], refused: Refused) -> None:
@@ -96,7 +96,7 @@ def test_an_unconnected_ring_input_offers_the_rings(
     linear["instances"]["watch"] = ("//case:watch", {})
     (finding,) = refused(linear, watch)
     assert finding.code == "PL0055"
-    assert finding.helps == ('add to `connect`: "watch.ab": "load.ab"',)
+    assert finding.suggestions == ('add to `connect`: "watch.ab": "load.ab"',)
     assert "wait forever" in finding.at_run_time
 
 

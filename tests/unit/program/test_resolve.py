@@ -91,7 +91,7 @@ def test_a_second_handover_needs_a_producer_with_all_its_warps(
     linear["transfers"] = {"bias.acc": "handover", "store.acc": "handover"}
     (finding,) = refused(linear)
     assert finding.code == "PL0071"
-    assert finding.helps == ('give it all of them: warps={"bias": 8}',)
+    assert finding.suggestions == ('give it all of them: warps={"bias": 8}',)
     linear["warps"] = {"bias": 8}
     assert list(roles(program(linear))) == ["load", "mma", "bias", "store"]
 
@@ -217,7 +217,7 @@ def test_stages_that_cannot_be(
     linear: dict[str, Any], refused: Refused, request_: dict[str, int], help_: str
 ) -> None:
     (finding,) = refused({**linear, "stages": request_})
-    assert (finding.code, finding.helps) == ("PL0073", (help_,))
+    assert (finding.code, finding.suggestions) == ("PL0073", (help_,))
 
 
 def test_rows_through_two_rings(

@@ -37,7 +37,7 @@ def test_which_codes_can_be_forced() -> None:
 
 def test_only_the_allowed_code_becomes_a_warning() -> None:
     found = apply_allowances([Diagnostic("PL0921", "m"), Diagnostic("PL0922", "m")], ALLOWING)
-    assert [(x.code, x.severity, x.forced) for x in found] == [
+    assert [(x.code, x.severity, x.allowed) for x in found] == [
         ("PL0921", "warning", REASON),
         ("PL0922", "error", ""),
     ]
@@ -83,7 +83,7 @@ def test_every_output_says_forced(tmp_path: Path) -> None:
 def test_what_the_check_allowed_is_carried_to_the_reports(tmp_path: Path) -> None:
     spec = dataclasses.replace(PROGRAM.spec, allow=(("PL0505", REASON),))
     allowing, checked = dataclasses.replace(PROGRAM, spec=spec), tmp_path / "sample.check.json"
-    finding = Diagnostic("PL0505", "read late", severity="warning", schedule=("1 load",))
+    finding = Diagnostic("PL0505", "read late", severity="warning", counterexample=("1 load",))
     found = apply_allowances([finding, Diagnostic("PL0078", "other")], spec)
     write_json(checked, CheckResult(tuple(found)))
     (found,) = allowed_findings(allowing, PLACEMENT, checked)

@@ -38,17 +38,19 @@ def test_a_parameter_of_the_contract_is_named() -> None:
     finding = finding_of('mma.cu(2): error: identifier "kTNN" is undefined')
     files = [label.span.file for label in finding.labels]
     assert files[0] == "mma.cu" and files[1].endswith("wgmma_mainloop.contract.yaml")
-    assert finding.helps == ("did you mean `kTN`?",)
+    assert finding.suggestions == ("did you mean `kTN`?",)
 
 
 def test_an_unknown_word_gets_the_parameters() -> None:
     finding = finding_of('mma.cu(2): error: identifier "zzzzzz" is undefined')
-    assert finding.helps and "kTM, kTN, kTK, kWG" in finding.helps[0]
+    assert finding.suggestions and "kTM, kTN, kTK, kWG" in finding.suggestions[0]
 
 
 def test_a_word_outside_of_the_namespace() -> None:
     finding = finding_of('mma.cu(2): error: identifier "kTN" is undefined')
-    assert finding.helps == ("`kTN` is in the component's namespace: write PL_COMPONENT::kTN",)
+    assert finding.suggestions == (
+        "`kTN` is in the component's namespace: write PL_COMPONENT::kTN",
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_a_word_outside_of_the_namespace() -> None:
 )
 def test_known_mistakes(text: str, help_: str) -> None:
     finding = finding_of(text)
-    assert help_ in finding.helps[0]
+    assert help_ in finding.suggestions[0]
 
 
 def test_without_a_place_the_contract_is_shown() -> None:
