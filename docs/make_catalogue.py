@@ -32,7 +32,7 @@ read from the failure, the second from the code; `pipelink explain CODE` shows i
 
 *A code*: found and told under it. *By construction*: the linker owns the decision, in that
 function. *Not in schema v1*: a contract cannot say it yet, so no composition can get it wrong, or
-what comes near it is refused. Rows that changed: `docs/adr/0007-rows-of-the-catalogue.md`.
+what comes near it is refused. Rows that changed: `docs/adr/0007-failures-without-a-check.md`.
 """
 
 
