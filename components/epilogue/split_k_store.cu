@@ -1,8 +1,8 @@
 // split_k_store: the accumulators of all parts of K, added up in the order of the parts.
 //
 // A part is kept as its threads hold it: 16-byte slot i of thread t holds acc[4 i .. 4 i + 3], and
-// neighbouring threads lie side by side.  Share s of a tile is slots [s TN / 8 / PARTS, ...): columns
-// that 2 PARTS - 1 other items have nothing to do with.
+// the slots of neighboring threads are adjacent.  Every work tile that adds up has a slice of its
+// tile: TN / 8 / PARTS slots, columns that the other 2 PARTS - 1 work tiles do not touch.
 #include <pipelink/fragment.cuh>
 
 #include "split_k_store.contract.cuh"
@@ -10,8 +10,8 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kSlots = kTN / 8;            // of a thread
-constexpr int kShare = kSlots / kPARTS;    // slots that one item adds up
+constexpr int kSlots = kTN / 8;          // of a thread
+constexpr int kSlice = kSlots / kPARTS;  // slots that one work tile adds up
 constexpr int kThreads = kTM / 64 * 128;
 constexpr int64_t kPartSlots = static_cast<int64_t>(kSlots) * kThreads;
 
@@ -24,41 +24,44 @@ __device__ __forceinline__ void keep_part(StorePorts& port, const StoreWork& wor
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
     const float* acc = port.acc + 4 * i;
-    slots[i * kThreads] = none ? make_float4(0.f, 0.f, 0.f, 0.f)
-                               : make_float4(acc[0], acc[1], acc[2], acc[3]);
+    slots[i * kThreads] =
+        none ? make_float4(0.f, 0.f, 0.f, 0.f) : make_float4(acc[0], acc[1], acc[2], acc[3]);
   }
 }
 
-__device__ __forceinline__ void store_pair(StorePorts& port, int row, int column, float a, float b) {
-  if (row < port.M && column < port.N) {
-    T* place = port.C + static_cast<int64_t>(row) * port.N + column;
-    *reinterpret_cast<uint32_t*>(place) = pipelink::pack_pair<T>(a, b);
+/// One slot of all parts, added up in order.
+__device__ __forceinline__ void add_parts(const float4* slots, float (&sum)[4]) {
+  float4 part[kPARTS];
+#pragma unroll
+  for (int p = 0; p < kPARTS; ++p) part[p] = __ldcg(slots + p * kPartSlots);
+#pragma unroll
+  for (int p = 1; p < kPARTS; ++p) {
+    part[0].x += part[p].x;
+    part[0].y += part[p].y;
+    part[0].z += part[p].z;
+    part[0].w += part[p].w;
   }
+  sum[0] = part[0].x;
+  sum[1] = part[0].y;
+  sum[2] = part[0].z;
+  sum[3] = part[0].w;
 }
 
-__device__ __forceinline__ void add_share(StorePorts& port, const StoreWork& work,
-                                          uint32_t thread) {
-  const int first = (work.part - kPARTS) * kShare;
+__device__ __forceinline__ void store_slice(StorePorts& port, const StoreWork& work,
+                                            uint32_t thread) {
+  using namespace pipelink;
+  const int first = (work.part - kPARTS) * kSlice;
   const float4* slots = reinterpret_cast<const float4*>(port.sums) +
-                        static_cast<int64_t>(work.tile) * kPARTS * kPartSlots +
-                        first * kThreads + thread;
-  const int row = work.m + pipelink::fragment_row(thread);
-  const int column = work.n + pipelink::fragment_column(thread) + 8 * first;
+                        static_cast<int64_t>(work.tile) * kPARTS * kPartSlots + first * kThreads +
+                        thread;
 #pragma unroll
-  for (int i = 0; i < kShare; ++i) {
-    float4 part[kPARTS];
-#pragma unroll
-    for (int p = 0; p < kPARTS; ++p) part[p] = __ldcg(slots + p * kPartSlots + i * kThreads);
-    float4 sum = part[0];
-#pragma unroll
-    for (int p = 1; p < kPARTS; ++p) {
-      sum.x += part[p].x;
-      sum.y += part[p].y;
-      sum.z += part[p].z;
-      sum.w += part[p].w;
-    }
-    store_pair(port, row, column + 8 * i, sum.x, sum.y);
-    store_pair(port, row + 8, column + 8 * i, sum.z, sum.w);
+  for (int i = 0; i < kSlice; ++i) {
+    float sum[4];
+    add_parts(slots + i * kThreads, sum);
+    const MatrixTile columns{work.m, work.n + 8 * (first + i), port.M, port.N};
+    for_each_pair(sum, columns, thread, [&](const Place& place, Pair pair) {
+      store_pair(port.C + place.offset, pair);
+    });
   }
 }
 
@@ -73,6 +76,6 @@ PL_ENTRY(store)(const PL_COMPONENT::StoreRelocations&, PL_COMPONENT::StorePorts&
     pl_counter_signal(port.done, work.tile);
   } else {
     pl_counter_wait_until(port.ready, work.tile, kPARTS);
-    add_share(port, work, thread);
+    store_slice(port, work, thread);
   }
 }

@@ -1,10 +1,9 @@
 // tensor_store: loads the accumulator from tensor memory, rounds it to T and stores it to C; sm_100a.
 //
-// Every warp works alone on the 32 rows whose lanes it reaches: thread t of the warpgroup has row t.
-// It stages 32 rows x 64 columns at a time in one of its two halves of `staging` and stores them with
-// a tensor copy; while that reads one half, the warp fills the other.
-#include <pipelink/fragment.cuh>
-#include <pipelink/runtime.cuh>
+// Every warp works alone on the 32 rows whose lanes it can access: thread t of the warpgroup has row
+// t.  It stages 32 rows x 64 columns at a time in one of its two halves of `staging` and stores them
+// with a tensor copy; while that reads one half, the warp fills the other.
+#include <pipelink/pairs.cuh>
 #include <pipelink/shared.cuh>
 
 #include "tensor_store.contract.cuh"
@@ -12,7 +11,7 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kColumns = 64;                               // one 128-byte swizzle span of T
+constexpr int kColumns = 64;  // one 128-byte swizzle span of T
 constexpr uint32_t kHalfBytes = 32 * kColumns * sizeof(T);
 
 /// Writes 32 columns of the thread's row, beginning at 16-byte chunk `first`.
@@ -20,11 +19,8 @@ __device__ __forceinline__ void stage_row(const float (&values)[32], uint32_t ha
                                           uint32_t first) {
 #pragma unroll
   for (int chunk = 0; chunk < 4; ++chunk) {
-    const float* v = values + 8 * chunk;
-    pipelink::store_shared_16(
-        half + pipelink::swizzle_128(row, first + chunk),
-        make_uint4(pipelink::pack_pair<T>(v[0], v[1]), pipelink::pack_pair<T>(v[2], v[3]),
-                   pipelink::pack_pair<T>(v[4], v[5]), pipelink::pack_pair<T>(v[6], v[7])));
+    pipelink::store_shared_16(half + pipelink::swizzle_128(row, first + chunk),
+                              pipelink::pack_chunk<T>(values + 8 * chunk));
   }
 }
 

@@ -1,10 +1,9 @@
-// tcgen05_mainloop: acc = A tile x B tile^T over the k-blocks of a work item, for sm_100a.
+// tcgen05_mainloop: acc = A tile x B tile^T over the k-blocks of a work tile, for sm_100a.
 //
 //     ab: {A [128, TK], B [TN, TK]} per k-block ──▶ tcgen05_mainloop ──▶ acc [128, TN] in tensor memory
 //
-// One thread of one warp issues everything.  A stage of operands goes back, and the accumulators go
-// on, when the tensor core says that the mma before are complete; nothing is waited for here.
-#include <pipelink/runtime.cuh>
+// One thread of one warp issues everything.  The tensor core itself releases a stage of operands, and
+// commits the accumulators, when the mma before are complete; this warp waits for neither.
 #include <pipelink/tcgen05.cuh>
 
 #include "tcgen05_mainloop.contract.cuh"
@@ -12,8 +11,7 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr uint32_t kInstruction = pipelink::tensor_instruction<kTN, T>();
-constexpr int kStepBytes = pipelink::kTensorStepK * sizeof(T);  // along a swizzled row
+constexpr uint32_t kInstruction = pipelink::tcgen05_instruction<kTN, T>();
 
 }  // namespace
 }  // namespace PL_COMPONENT
@@ -26,12 +24,12 @@ PL_ENTRY(mma)(const PL_COMPONENT::MmaRelocations& at, PL_COMPONENT::MmaPorts& po
   for (int k = 0; k < work.k_blocks; ++k) {
     pl_ring_wait(at.ab, port.ab);
     const uint32_t stage = pipelink::stage_address(at.ab, port.ab);
-    const uint64_t a = pipelink::tensor_descriptor(stage + Ab::kA);
-    const uint64_t b = pipelink::tensor_descriptor(stage + Ab::kB);
+    const uint64_t a = pipelink::tcgen05_descriptor(stage + Ab::kA);
+    const uint64_t b = pipelink::tcgen05_descriptor(stage + Ab::kB);
 #pragma unroll
-    for (int step = 0; step < kTK / pipelink::kTensorStepK; ++step) {
+    for (int step = 0; step < kTK / pipelink::kStepK; ++step) {
       // The first step of the first block overwrites what the columns hold.
-      pl_tensor_mma(at.acc, port.acc, a + step * (kStepBytes >> 4), b + step * (kStepBytes >> 4),
+      pl_tensor_mma(at.acc, port.acc, pipelink::k_step<T>(a, step), pipelink::k_step<T>(b, step),
                     kInstruction, (k | step) != 0);
     }
     pl_mma_commit_empty(at.ab, port.ab);

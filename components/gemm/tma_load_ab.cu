@@ -7,24 +7,15 @@
 // Elements outside A and B arrive as zeros, so ragged edges need no code.
 #include "tma_load_ab.contract.cuh"
 
-namespace PL_COMPONENT {
-namespace {
-
-__device__ __forceinline__ void load_block(const LoadRelocations& at, LoadPorts& port,
-                                           const LoadWork& work, int k) {
-  pl_ring_acquire(at.ab, port.ab);
-  pl_ring_expect(at.ab, port.ab, Ab::kBytes);
-  pl_ring_copy_tile(at.ab, port.ab, Ab::kA, port.A, k * kTK, work.m);
-  pl_ring_copy_tile(at.ab, port.ab, Ab::kB, port.B, k * kTK, work.n);
-  pl_ring_advance(at.ab, port.ab);
-}
-
-}  // namespace
-}  // namespace PL_COMPONENT
-
 PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts& port,
                const PL_COMPONENT::LoadWork& work, uint32_t) {
-  for (int k = 0; k < work.k_blocks; ++k) {
-    PL_COMPONENT::load_block(at, port, work, work.k_first + k);
+  using namespace PL_COMPONENT;
+  for (int i = 0; i < work.k_blocks; ++i) {
+    const int k = work.k_first + i;
+    pl_ring_acquire(at.ab, port.ab);
+    pl_ring_expect(at.ab, port.ab, Ab::kBytes);
+    pl_ring_copy_tile(at.ab, port.ab, Ab::kA, port.A, k * kTK, work.m);
+    pl_ring_copy_tile(at.ab, port.ab, Ab::kB, port.B, k * kTK, work.n);
+    pl_ring_advance(at.ab, port.ab);
   }
 }

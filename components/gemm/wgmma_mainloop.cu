@@ -1,4 +1,4 @@
-// wgmma_mainloop: acc = A tile x B tile^T over the k-blocks of a work item.
+// wgmma_mainloop: acc = A tile x B tile^T over the k-blocks of a work tile.
 //
 //     ab: {A [TM, TK], B [TN, TK]} per k-block ──▶ wgmma_mainloop ──▶ acc [TM, TN], f32
 //
@@ -11,23 +11,7 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kStepK = 16;                       // k of one wgmma
-constexpr int kStepBytes = kStepK * sizeof(T);   // along a swizzled row
 constexpr int kRowsBytes = 64 * kTK * sizeof(T);  // one warpgroup's rows of A
-
-__device__ __forceinline__ void multiply_block(uint32_t stage, uint32_t warpgroup,
-                                               float (&acc)[kTN / 2], int k) {
-  const uint64_t a = pipelink::matrix_descriptor(stage + Ab::kA + warpgroup * kRowsBytes);
-  const uint64_t b = pipelink::matrix_descriptor(stage + Ab::kB);
-  pipelink::wgmma_fence();
-#pragma unroll
-  for (int step = 0; step < kTK / kStepK; ++step) {
-    // The first step of the first block overwrites what the registers hold.
-    pipelink::Wgmma<kTN, T>::step(acc, a + step * (kStepBytes >> 4), b + step * (kStepBytes >> 4),
-                                  (k | step) != 0);
-  }
-  pipelink::wgmma_commit();
-}
 
 }  // namespace
 }  // namespace PL_COMPONENT
@@ -39,7 +23,13 @@ PL_ENTRY(mma)(const PL_COMPONENT::MmaRelocations& at, PL_COMPONENT::MmaPorts& po
   pipelink::Cursor reading = port.ab;  // the item whose group is in flight
   for (int k = 0; k < work.k_blocks; ++k) {
     pl_ring_wait(at.ab, port.ab);
-    multiply_block(pipelink::stage_address(at.ab, port.ab), warpgroup, port.acc, k);
+    const uint32_t stage = pipelink::stage_address(at.ab, port.ab);
+    const uint64_t a = pipelink::wgmma_descriptor(stage + Ab::kA + warpgroup * kRowsBytes);
+    const uint64_t b = pipelink::wgmma_descriptor(stage + Ab::kB);
+    pipelink::wgmma_fence();
+    // The first block overwrites what the registers hold.
+    pipelink::wgmma_tile<kTN, kTK, T>(port.acc, a, b, k != 0);
+    pipelink::wgmma_commit();
     pipelink::wgmma_wait<1>();
     if (k > 0) pl_ring_release(at.ab, reading);
     reading = port.ab;

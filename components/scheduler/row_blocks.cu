@@ -1,4 +1,4 @@
-// row_blocks: item -> rows [row, row + rows).
+// row_blocks: index -> rows [row, row + rows).
 #include "row_blocks.contract.cuh"
 
 PL_ENTRY(next)(const PL_COMPONENT::NextPorts& port, uint32_t item, PL_COMPONENT::NextWork& work) {

@@ -1,6 +1,6 @@
 // bulk_load_rows: X[row : row + rows, :] into one ring item, by one bulk copy.
 //
-// Rows are contiguous, so a block of rows is one piece; the last block announces fewer bytes.
+// Rows are contiguous, so one copy transfers a block of rows; the last block expects fewer bytes.
 #include "bulk_load_rows.contract.cuh"
 
 PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts& port,

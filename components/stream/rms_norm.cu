@@ -3,7 +3,7 @@
 //     x {rows [ROWS, D]} ──▶ rms_norm ──▶ y {rows [ROWS, D]}
 //     weight [D] ───────────▶
 //
-// A row is read once into registers; its stage is free for the next copy before it is scaled.
+// A row is read once into registers; its stage is released for the next copy before it is scaled.
 #include <pipelink/rows.cuh>
 
 #include "rms_norm.contract.cuh"
@@ -11,30 +11,8 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kChunk = 16 / sizeof(T);           // elements of one 16-byte access
-constexpr int kSteps = kD / (32 * kChunk);       // accesses of a lane in one row
+constexpr int kSteps = kD / (8 * 32);  // 16-byte accesses of a lane in one row
 constexpr uint32_t kRowBytes = kD * sizeof(T);
-
-/// Reads the lane's share of a row; returns its sum of squares.
-__device__ __forceinline__ float load_row(uint4 (&row)[kSteps], uint32_t source, uint32_t lane) {
-  float sum = 0.0f;
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    row[step] = pipelink::load_shared_16(source + (step * 32 + lane) * 16);
-    sum += pipelink::square_sum<T>(row[step]);
-  }
-  return sum;
-}
-
-__device__ __forceinline__ void store_row(const uint4 (&row)[kSteps], uint32_t target,
-                                          const T* weight, float scale, uint32_t lane) {
-#pragma unroll
-  for (int step = 0; step < kSteps; ++step) {
-    const uint32_t chunk = step * 32 + lane;
-    const uint4 w = __ldg(reinterpret_cast<const uint4*>(weight) + chunk);
-    pipelink::store_shared_16(target + chunk * 16, pipelink::scale_chunk<T>(row[step], w, scale));
-  }
-}
 
 }  // namespace
 }  // namespace PL_COMPONENT
@@ -50,7 +28,7 @@ PL_ENTRY(compute)(const PL_COMPONENT::ComputeRelocations& at, PL_COMPONENT::Comp
   pl_ring_wait(at.x, port.x);
   if (mine) {
     const uint32_t stage = pipelink::stage_address(at.x, port.x);
-    sum = load_row(values, stage + X::kRows + row * kRowBytes, lane);
+    sum = pipelink::load_row<T, 32>(values, stage + X::kRows + row * kRowBytes, lane);
   }
   pl_fence_async();  // before the next copy overwrites x
   pl_ring_release(at.x, port.x);
@@ -59,7 +37,8 @@ PL_ENTRY(compute)(const PL_COMPONENT::ComputeRelocations& at, PL_COMPONENT::Comp
   pl_ring_acquire(at.y, port.y);
   if (mine) {
     const uint32_t stage = pipelink::stage_address(at.y, port.y);
-    store_row(values, stage + Y::kRows + row * kRowBytes, port.weight, scale, lane);
+    pipelink::store_scaled_row<T, 32>(values, stage + Y::kRows + row * kRowBytes, port.weight,
+                                      scale, lane);
   }
   pl_fence_async();  // before the store reads y
   pl_ring_commit(at.y, port.y);

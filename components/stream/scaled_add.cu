@@ -1,5 +1,5 @@
 // scaled_add: y[r, :] = x[r, :] + alpha * z[r, :], one warp a row.
-#include <pipelink/fragment.cuh>
+#include <pipelink/pairs.cuh>
 #include <pipelink/shared.cuh>
 
 #include "scaled_add.contract.cuh"
@@ -7,7 +7,7 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kSteps = kD / (32 * 8);  // a lane takes eight elements at a time
+constexpr int kSteps = kD / (32 * 8);  // a lane handles eight elements at a time
 
 __device__ __forceinline__ uint32_t add_pair(uint32_t pair, uint32_t low, uint32_t high,
                                              float alpha) {
@@ -16,8 +16,8 @@ __device__ __forceinline__ uint32_t add_pair(uint32_t pair, uint32_t low, uint32
                                 fmaf(alpha, __uint_as_float(high), x.y));
 }
 
-__device__ __forceinline__ void add_row(uint32_t x_row, uint32_t z_row, uint32_t y_row,
-                                        float alpha, uint32_t lane) {
+__device__ __forceinline__ void add_row(uint32_t x_row, uint32_t z_row, uint32_t y_row, float alpha,
+                                        uint32_t lane) {
 #pragma unroll 4
   for (int step = 0; step < kSteps; ++step) {
     const uint32_t chunk = step * 32 + lane;

@@ -37,8 +37,10 @@ from pipelink_rules.model.source_span import Span
 ROWS_PER_WARP = 16  # PTX ISA, wgmma: a warp holds 16 of the 64 rows of an accumulator fragment
 SWIZZLE_ALIGNMENT = {"128": "1024", "64": "512", "32": "256"}  # 8 rows of the swizzle span
 PLAIN_ALIGNMENT = "128"  # cp.async.bulk.tensor: shared address without a swizzle
-# The setmaxnreg values of consumers and producers in the kernels of CUTLASS.
-WANT_FRAGMENT, WANT_OTHERS = "240", "40"
+WANT_FRAGMENT, WANT_OTHERS = (
+    "240",
+    "40",
+)  # setmaxnreg of consumers and producers in CUTLASS's kernels
 FIRST_VERSION = "1.0.0"
 # Clauses that only ports of one space have, in the order in which they decide the space.
 SPACE_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -48,7 +50,6 @@ SPACE_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("counter", ("scope", "count")),
 )
 
-_TABLES = ("roles", "ports", "buffers", "named_barriers")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _OUT = re.compile(
     rf"(?:acquire|expect|write|signal) ({_NAME})|copy {_NAME}(?:\[.*\])? ?-> ?({_NAME})\."
@@ -108,17 +109,6 @@ class _Table:
         """Replaces the value of a clause."""
         self.entries = [(name, node if name.text == key else old) for name, old in self.entries]
 
-    def inner(self, key: str, span: Span | None = None) -> _Table:
-        """The mapping of a clause, empty where it is not written."""
-        return _Table(self.get(key) or MappingNode((), span or self.span))
-
-    def store(self, key: str, table: _Table) -> None:
-        """Puts the mapping of a clause back, or adds it where it has entries."""
-        if table.whole and key in self:
-            self.put(key, table.node())
-        elif table.whole and table.entries:
-            self.fill(key, table.node())
-
     def node(self) -> MappingNode:
         return MappingNode(tuple(self.entries), self.span)
 
@@ -135,8 +125,10 @@ class _Deriver:
         self.top = _Table(top)
         self.work = self._work()
         self.kind = find_kind(self.work.text("kind"), file)
-        self.tables = {key: self._tables(key) for key in _TABLES}
-        self.roles, self.ports, self.buffers, self.barriers = self.tables.values()
+        self.roles = self._tables("roles")
+        self.ports = self._tables("ports")
+        self.buffers = self._tables("buffers")
+        self.barriers = self._tables("named_barriers")
         self.lines = [line for name, role in self.roles.items() for line in _lines(name, role)]
 
     def complete(self) -> Node:
@@ -155,7 +147,12 @@ class _Deriver:
             self._buffer(name, buffer)
         for name, barrier in self.barriers.items():
             self._barrier(name, barrier)
-        for key, tables in self.tables.items():
+        for key, tables in (
+            ("roles", self.roles),
+            ("ports", self.ports),
+            ("buffers", self.buffers),
+            ("named_barriers", self.barriers),
+        ):
             self._put_back(key, tables)
         self._numeric()
         self.top.fill("version", FIRST_VERSION)
@@ -178,7 +175,8 @@ class _Deriver:
         table = _Table(self.top.get(key))
         for name, inner in tables.items():
             table.put(name, inner.node())
-        self.top.store(key, table)
+        if table.whole:
+            self.top.put(key, table.node())
 
     def _work(self) -> _Table:
         """`work: gemm_tile` is short for `work: {kind: gemm_tile}`."""
@@ -211,14 +209,19 @@ class _Deriver:
         span = self.work.span
         names = tuple(ScalarNode(name, True, span) for name in kind.tile)
         self.work.fill("tile", SequenceNode(names, span))
-        params = self.top.inner("params", span)
+        params = _Table(self.top.get("params") or MappingNode((), span))
+        if not params.whole:
+            return
         missing = [
             (ScalarNode(name, True, span), node)
             for name, node in kind.tile.items()
             if name not in params
         ]
         params.entries = [*missing, *params.entries]
-        self.top.store("params", params)
+        if "params" in self.top:
+            self.top.put("params", params.node())
+        else:
+            self.top.fill("params", params.node() if params.entries else None)
 
     def _fields(self, kind: WorkKind) -> None:
         """Fields without clauses of their own have those of the kind."""
@@ -229,15 +232,20 @@ class _Deriver:
                 if self.work.text("direction") == "out":
                     entries = tuple(item for item in entries if item[0].text != "default")
                 fields.put(name.text, MappingNode(entries, node.span))
-        self.work.store("fields", fields)
+        if fields.whole:
+            self.work.put("fields", fields.node())
 
     def _numeric(self) -> None:
         spaces = {port.text("space") for port in self.ports.values()}
         if not spaces & {"registers", "tensor_memory"}:
             return
-        numeric = self.top.inner("numeric")
+        numeric = _Table(self.top.get("numeric") or MappingNode((), self.top.span))
         numeric.fill("accumulate", "f32")
-        self.top.store("numeric", numeric)
+        if "numeric" in self.top:
+            if numeric.whole:
+                self.top.put("numeric", numeric.node())
+        else:
+            self.top.fill("numeric", numeric.node())
 
     def _archs(self) -> SequenceNode | None:
         spaces = {port.text("space") for port in self.ports.values()}
@@ -265,13 +273,16 @@ class _Deriver:
             role.fill("warps", f"{_factor(shape[0])} // {ROWS_PER_WARP}")
         if wgmma:
             role.fill("converged", "warpgroup")
-        registers = role.inner("registers")
+        registers = _Table(role.get("registers") or MappingNode((), role.span))
         if "min" not in registers:
             registers.fill("want", WANT_FRAGMENT if fragments else WANT_OTHERS)
             registers.fill("min", _estimate(fragments))
         if wgmma and len(shape) == 2:
             registers.fill("entry", f"{_factor(shape[1])} // 2 + 26")
-        role.store("registers", registers)
+        if "registers" not in role:
+            role.fill("registers", registers.node())
+        elif registers.whole:
+            role.put("registers", registers.node())
 
     def _only_role(self) -> str:
         names = list(self.roles)
@@ -327,7 +338,7 @@ class _Deriver:
                 port.fill("tx_bytes", _item_bytes(port), proxy.span)
 
     def _whole_boxes(self, ring: str) -> bool:
-        """Whether only tensor copies fill the ring: they count whole boxes, bulk copies may not."""
+        """Return whether only tensor copies fill the ring: a box counts whole."""
         copies = [copy for line in self.lines if (copy := _COPY.fullmatch(line.text))]
         tensors = [self.ports.get(copy.group(1)) for copy in copies if copy.group(2) == ring]
         return all(tensor is not None and "tile" in tensor for tensor in tensors)
@@ -346,14 +357,17 @@ class _Deriver:
                 continue
             shape, tensor = member.texts("shape"), port.texts("shape")
             swizzle = member.text("swizzle")
-            tile = port.inner("tile", line.span)
+            tile = _Table(port.get("tile") or MappingNode((), line.span))
             if len(shape) != len(tensor) or not tile.whole or "box" in tile:
                 return
             if "tile" not in port and swizzle in ("", "0"):
                 return  # one bulk copy of whole rows: no tensor map
             tile.fill("box", member.get("shape"))
             tile.fill("swizzle", swizzle)
-            port.store("tile", tile)
+            if "tile" in port:
+                port.put("tile", tile.node())
+            else:
+                port.fill("tile", tile.node())
             return
 
     def _other_side(self, name: str, line: _Line) -> _Table | None:

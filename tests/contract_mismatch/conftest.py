@@ -1,4 +1,4 @@
-"""Compiles the shipped components and their lying copies: two units for the whole corpus."""
+"""Compiles the shipped components and their edited copies: two units for the whole corpus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpus import ARGUMENTS, SOURCES, Lie, contract_of, source_of
+from corpus import ARGUMENTS, SOURCES, Row, contract_of, source_of
 
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
@@ -23,21 +23,15 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here runs the real compiler."""
+    """All but the test of the rows runs the real compiler."""
     for item in items:
-        if HERE in item.path.parents:
+        if HERE in item.path.parents and item.path.name != "test_rows.py":
             item.add_marker(pytest.mark.live)
 
 
-def edited(text: str, lie: Lie) -> str:
-    """The text with the lie in its place."""
-    assert lie.old in text, f"{lie.label}: nothing to replace"
-    return text.replace(lie.old, lie.new, 1)
-
-
 @pytest.fixture(scope="session")
-def honest(repository: Path) -> dict[str, Variant]:
-    """The shipped components."""
+def unedited(repository: Path) -> dict[str, Variant]:
+    """The components without an edit."""
     return {
         name: bind(load_contract(str(contract_of(name, repository))), arguments)
         for name, arguments in ARGUMENTS.items()
@@ -45,39 +39,39 @@ def honest(repository: Path) -> dict[str, Variant]:
 
 
 @pytest.fixture(scope="session")
-def lying(
-    honest: dict[str, Variant], repository: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Lie], Variant]:
-    """The variant of a lie: a contract of its own, or a source of its own under its own digest."""
+def edited(
+    unedited: dict[str, Variant], repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Row], Variant]:
+    """The variant of a row: with the edited contract, and a digest for an edited source."""
     folder = tmp_path_factory.mktemp("contracts")
 
-    def variant(lie: Lie) -> Variant:
-        true = honest[lie.component]
-        if lie.source:
-            return replace(true, digest=f"{SOURCES.index(lie):012x}")
-        path = folder / f"{true.contract.component}.contract.yaml"
-        text = contract_of(lie.component, repository).read_text()
-        path.write_text(edited(text, lie))
-        bound = bind(load_contract(str(path)), ARGUMENTS[lie.component])
-        return replace(bound, digest=true.digest)
+    def variant(row: Row) -> Variant:
+        bound = unedited[row.component]
+        digest = f"{SOURCES.index(row):012x}" if row.source else bound.digest
+        if row.contract:
+            path = folder / f"{bound.contract.component}.contract.yaml"
+            text = contract_of(row.component, repository).read_text(encoding="utf-8")
+            path.write_text(row.contract.apply(text), encoding="utf-8")
+            bound = bind(load_contract(str(path)), ARGUMENTS[row.component])
+        return replace(bound, digest=digest)
 
     return variant
 
 
 @pytest.fixture(scope="session")
 def modules(
-    honest: dict[str, Variant],
+    unedited: dict[str, Variant],
     toolkit: Toolkit,
     repository: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Module]:
-    """Component -> PTX of its honest and lying sources."""
-    folder = tmp_path_factory.mktemp("lies")
+    """Component -> PTX of its source, without and with every edit."""
+    folder = tmp_path_factory.mktemp("mismatches")
 
     def compiled(number: int) -> Module:
         names = [name for place, name in enumerate(ARGUMENTS) if place % 2 == number]
         unit = folder / f"unit{number}.cu"
-        unit.write_text("\n".join(_pieces(names, honest, repository, folder)))
+        unit.write_text("\n".join(_units(names, unedited, repository, folder)))
         out = folder / f"unit{number}.ptx"
         includes = (str(folder), str(repository / "components/include"), str(HERE / "raw"))
         argv = shadow_argv(toolkit, Unit(str(unit), "sm_90a", includes, strict=False), str(out))
@@ -90,21 +84,22 @@ def modules(
     return {name: halves[place % 2] for place, name in enumerate(ARGUMENTS)}
 
 
-def _pieces(
-    names: list[str], honest: dict[str, Variant], repository: Path, folder: Path
+def _units(
+    names: list[str], unedited: dict[str, Variant], repository: Path, folder: Path
 ) -> list[str]:
-    """Every variant of every component, one after the other."""
-    pieces = []
+    """Every version of every component, one after the other."""
+    units = []
     for name in names:
-        true, source = honest[name], source_of(name, repository).read_text()
-        stem = true.contract.component
-        versions = [(true, source)]
-        for number, lie in enumerate(SOURCES):
-            if lie.component == name:
-                versions.append((replace(true, digest=f"{number:012x}"), edited(source, lie)))
+        bound, source = unedited[name], source_of(name, repository).read_text(encoding="utf-8")
+        stem = bound.contract.component
+        versions = [(bound, source)]
+        for number, row in enumerate(SOURCES):
+            if row.component == name and row.source:
+                version = replace(bound, digest=f"{number:012x}")
+                versions.append((version, row.source.apply(source)))
         for variant, text in versions:
             header = f"{variant.name}.contract.cuh"
-            (folder / header).write_text(emit_header(variant))
-            pieces.append(f"#undef PL_CONTRACT_CURRENT_{stem}")
-            pieces.append(text.replace(f'"{stem}.contract.cuh"', f'"{header}"'))
-    return pieces
+            (folder / header).write_text(emit_header(variant), encoding="utf-8")
+            units.append(f"#undef PL_CONTRACT_CURRENT_{stem}")
+            units.append(text.replace(f'"{stem}.contract.cuh"', f'"{header}"'))
+    return units

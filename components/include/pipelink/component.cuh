@@ -4,5 +4,6 @@
 #include <pipelink/abi.cuh>
 #include <pipelink/runtime.cuh>
 
-/// Defines the entry of a role: `PL_ENTRY(load)(const LoadRelocations& at, ...) { ... }`.
+/// Defines the entry of a role: `PL_ENTRY(load)(const LoadRelocations& at, ...) { ... }`.  The
+/// generated header also defines PL_COMPONENT, the namespace of the component's types and constants.
 #define PL_ENTRY(role) PL_ENTRY_##role

@@ -1,7 +1,7 @@
-// Arithmetic on rows of 16-bit elements in shared memory, 16 bytes at a time.
+// Rows of 16-bit elements, 16 bytes at a time: chunk i of a row belongs to thread i % Threads.
 #pragma once
 
-#include <pipelink/fragment.cuh>
+#include <pipelink/pairs.cuh>
 #include <pipelink/shared.cuh>
 
 namespace pipelink {
@@ -33,7 +33,38 @@ __device__ __forceinline__ uint4 scale_chunk(uint4 x, uint4 weight, float scale)
                     scale_pair<T>(x.z, weight.z, scale), scale_pair<T>(x.w, weight.w, scale));
 }
 
+/// Loads the thread's chunks of a row from shared memory; returns the sum of their squares.
+/// @threads any; `thread` is below Threads
+/// @ptx ld.shared.v4.b32
+template <typename T, int Threads, int Steps>
+__device__ __forceinline__ float load_row(uint4 (&row)[Steps], uint32_t source, uint32_t thread) {
+  float sum = 0.0f;
+#pragma unroll
+  for (int step = 0; step < Steps; ++step) {
+    row[step] = load_shared_16(source + (step * Threads + thread) * 16);
+    sum += square_sum<T>(row[step]);
+  }
+  return sum;
+}
+
+/// Stores the thread's chunks of a row, times `scale` and the weights in global memory, to shared
+/// memory.
+/// @threads any; `thread` is below Threads
+/// @ptx ld.global.nc.v4 and st.shared.v4.b32
+template <typename T, int Threads, int Steps>
+__device__ __forceinline__ void store_scaled_row(const uint4 (&row)[Steps], uint32_t target,
+                                                 const T* weight, float scale, uint32_t thread) {
+#pragma unroll
+  for (int step = 0; step < Steps; ++step) {
+    const uint32_t chunk = step * Threads + thread;
+    const uint4 factors = __ldg(reinterpret_cast<const uint4*>(weight) + chunk);
+    store_shared_16(target + chunk * 16, scale_chunk<T>(row[step], factors, scale));
+  }
+}
+
 /// The sum over the lanes of the warp, the same bits in every lane.
+/// @threads a converged warp
+/// @ptx shfl.sync.bfly
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
   for (int lanes = 16; lanes > 0; lanes /= 2) {

@@ -9,23 +9,7 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kStepK = 16;                       // k of one wgmma
-constexpr int kStepBytes = kStepK * sizeof(T);   // along a swizzled row
 constexpr int kRowsBytes = 64 * kTK * sizeof(T);  // one warpgroup's rows of A
-
-__device__ __forceinline__ void multiply_block(uint32_t stage, uint32_t warpgroup,
-                                               float (&acc)[kTN / 2], int k) {
-  const uint64_t a = pipelink::matrix_descriptor(stage + Ab::kA + warpgroup * kRowsBytes);
-  const uint64_t b = pipelink::matrix_descriptor(stage + Ab::kB);
-  pipelink::wgmma_fence();
-#pragma unroll
-  for (int step = 0; step < kTK / kStepK; ++step) {
-    // The first step of the first block overwrites what the registers hold.
-    pipelink::Wgmma<kTN, T>::step(acc, a + step * (kStepBytes >> 4), b + step * (kStepBytes >> 4),
-                                  (k | step) != 0);
-  }
-  pipelink::wgmma_commit();
-}
 
 }  // namespace
 }  // namespace PL_COMPONENT
@@ -38,7 +22,12 @@ PL_ENTRY(mma)(const PL_COMPONENT::MmaRelocations& at, PL_COMPONENT::MmaPorts& po
   pipelink::Cursor reading = port.ab;  // the item whose group is in flight
   for (int k = 0; k < work.k_blocks; ++k) {
     own::wait(own::full(at.ab, port.ab.stage), port.ab.phase);
-    multiply_block(at.ab.data + port.ab.stage * at.ab.stage_bytes, warpgroup, port.acc, k);
+    const uint32_t stage = at.ab.data + port.ab.stage * at.ab.stage_bytes;
+    const uint64_t a = pipelink::wgmma_descriptor(stage + Ab::kA + warpgroup * kRowsBytes);
+    const uint64_t b = pipelink::wgmma_descriptor(stage + Ab::kB);
+    pipelink::wgmma_fence();
+    pipelink::wgmma_tile<kTN, kTK, T>(port.acc, a, b, k != 0);
+    pipelink::wgmma_commit();
     pipelink::wgmma_wait<1>();
     if (k > 0 && leader) own::arrive(own::empty(at.ab, reading.stage));
     reading = port.ab;

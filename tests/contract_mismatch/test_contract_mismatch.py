@@ -1,0 +1,96 @@
+"""The audit reports every contract mismatch of the corpus, and nothing for what matches."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from corpus import ARGUMENTS, GAPS, HARMLESS, MISMATCHES, Row
+
+from pipelink_rules.audit.audit_role import audit_roles
+from pipelink_rules.model.variant import Variant
+from pipelink_rules.toolkit.ptx import Module
+
+
+@pytest.mark.parametrize("component", ARGUMENTS)
+def test_components_match_their_contracts(
+    component: str, unedited: dict[str, Variant], modules: dict[str, Module]
+) -> None:
+    """Strictly: no audit is inconclusive."""
+    assert audit_roles(modules[component], unedited[component], strict=True) == []
+
+
+def test_an_audit_takes_less_than_a_quarter_second(
+    unedited: dict[str, Variant], modules: dict[str, Module]
+) -> None:
+    audit_roles(modules["stream/rms_norm"], unedited["stream/rms_norm"])
+    start = time.process_time()
+    audit_roles(modules["stream/rms_norm"], unedited["stream/rms_norm"])
+    assert time.process_time() - start < 0.25
+
+
+@pytest.mark.parametrize("row", MISMATCHES, ids=lambda row: row.label)
+def test_mismatch_is_reported(
+    row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
+) -> None:
+    found = audit_roles(modules[row.component], edited(row), strict=True)
+    assert [(item.code, item.severity) for item in found] == [(row.code, "error")]
+    assert found[0].expected and found[0].found and found[0].labels
+
+
+@pytest.mark.parametrize("row", HARMLESS, ids=lambda row: row.label)
+def test_harmless_edit_is_not_reported(
+    row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
+) -> None:
+    assert audit_roles(modules[row.component], edited(row), strict=True) == []
+
+
+@pytest.mark.parametrize("row", GAPS, ids=lambda row: row.label)
+def test_known_gap_has_its_recorded_verdict(
+    row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
+) -> None:
+    """A gap that is closed has to be recorded: the row becomes `caught: true`."""
+    found = audit_roles(modules[row.component], edited(row), strict=True)
+    assert [item.code for item in found] == ([row.code] if row.caught else [])
+
+
+def test_inconclusive_audit_is_a_warning_unless_strict(
+    edited: Callable[[Row], Variant], modules: dict[str, Module]
+) -> None:
+    for row in (row for row in MISMATCHES if row.code == "PL0932"):
+        (found,) = audit_roles(modules[row.component], edited(row))
+        assert (found.code, found.severity) == ("PL0932", "warning")
+
+
+def test_descriptors_of_tensor_memory_are_those_of_the_contract(
+    unedited: dict[str, Variant], modules: dict[str, Module]
+) -> None:
+    """PTX ISA, tcgen05 instruction and shared memory descriptors, field by field."""
+    variant = unedited["gemm/tcgen05_mainloop"]
+    values = dict(variant.arguments)
+    fields = (  # first bit, value
+        (4, 1),  # accumulators: f32
+        (7, 1),  # A: bf16
+        (10, 1),  # B: bf16
+        (15, 0),  # A is K-major
+        (16, 0),  # B is K-major
+        (17, int(values["TN"]) >> 3),
+        (24, int(values["TM"]) >> 4),
+    )
+    instruction = sum(value << bit for bit, value in fields)
+    shared = sum(
+        value << bit
+        for bit, value in (
+            (16, 1),  # leading offset: unused
+            (32, 1024 >> 4),  # between groups of eight rows
+            (46, 1),  # version of this architecture
+            (61, 2),  # swizzle of 128 bytes
+        )
+    )
+    function = modules["gemm/tcgen05_mainloop"].function(variant.symbol("mma"))
+    assert function is not None
+    numbers = {int(text) & (1 << 64) - 1 for text in re.findall(r"-?\b\d+\b", function.body)}
+    assert instruction in numbers
+    assert shared in numbers
