@@ -27,9 +27,9 @@ tile and its parameters, fields          the file of the work kind
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 
+from pipelink_rules.contract.clause_nodes import ClauseTable, OperationLine, operation_lines
 from pipelink_rules.contract.work_kind import WorkKind, find_kind
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode
 from pipelink_rules.model.source_span import Span
@@ -61,58 +61,6 @@ _STORE = re.compile(rf"store ({_NAME}) ?-> ?({_NAME})")
 _BARRIER = re.compile(rf"(?:sync|arrive) ({_NAME})")
 
 
-@dataclass(frozen=True)
-class _Line:
-    """One operation of a role, with the counts of the repeats around it."""
-
-    role: str
-    text: str
-    span: Span
-    repeats: tuple[str, ...]
-    in_body: bool
-
-
-class _Table:
-    """A mapping whose missing clauses are filled in; empty and closed where the node is none."""
-
-    def __init__(self, node: Node | None):
-        self.whole = isinstance(node, MappingNode)
-        self.entries = list(node.entries) if isinstance(node, MappingNode) else []
-        self.span = node.span if node is not None else Span("")
-
-    def __contains__(self, key: str) -> bool:
-        return any(name.text == key for name, _ in self.entries)
-
-    def get(self, key: str) -> Node | None:
-        return next((node for name, node in self.entries if name.text == key), None)
-
-    def text(self, key: str) -> str:
-        """The text of a scalar clause, "" where there is none."""
-        node = self.get(key)
-        return " ".join(node.text.split()) if isinstance(node, ScalarNode) else ""
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """The texts of a list of scalars, () where it is none."""
-        node = self.get(key)
-        items = node.items if isinstance(node, SequenceNode) else ()
-        return tuple(item.text for item in items if isinstance(item, ScalarNode))
-
-    def fill(self, key: str, value: Node | str | None, span: Span | None = None) -> None:
-        """Adds a clause that is not written; nothing where there is no value."""
-        if not value or not self.whole or key in self:
-            return
-        place = span or self.span
-        node = ScalarNode(value, True, place, derived=True) if isinstance(value, str) else value
-        self.entries.append((ScalarNode(key, True, place, derived=True), node))
-
-    def put(self, key: str, node: Node) -> None:
-        """Replaces the value of a clause."""
-        self.entries = [(name, node if name.text == key else old) for name, old in self.entries]
-
-    def node(self) -> MappingNode:
-        return MappingNode(tuple(self.entries), self.span)
-
-
 def complete(top: Node, file: str) -> Node:
     """The contract with every clause that follows from the others; unreadable parts stay."""
     if not isinstance(top, MappingNode):
@@ -122,14 +70,16 @@ def complete(top: Node, file: str) -> Node:
 
 class _Deriver:
     def __init__(self, top: MappingNode, file: str):
-        self.top = _Table(top)
+        self.top = ClauseTable(top)
         self.work = self._work()
         self.kind = find_kind(self.work.text("kind"), file)
         self.roles = self._tables("roles")
         self.ports = self._tables("ports")
         self.buffers = self._tables("buffers")
         self.barriers = self._tables("named_barriers")
-        self.lines = [line for name, role in self.roles.items() for line in _lines(name, role)]
+        self.lines = [
+            line for name, role in self.roles.items() for line in operation_lines(name, role)
+        ]
 
     def complete(self) -> Node:
         self._work_kind()
@@ -161,29 +111,29 @@ class _Deriver:
 
     # -- the file ------------------------------------------------------------------------------
 
-    def _tables(self, key: str) -> dict[str, _Table]:
+    def _tables(self, key: str) -> dict[str, ClauseTable]:
         node = self.top.get(key)
         entries = node.entries if isinstance(node, MappingNode) else ()
         names = [name.text for name, _ in entries]
         return {
-            name.text: _Table(value)
+            name.text: ClauseTable(value)
             for name, value in entries
             if isinstance(value, MappingNode) and names.count(name.text) == 1
         }
 
-    def _put_back(self, key: str, tables: dict[str, _Table]) -> None:
-        table = _Table(self.top.get(key))
+    def _put_back(self, key: str, tables: dict[str, ClauseTable]) -> None:
+        table = ClauseTable(self.top.get(key))
         for name, inner in tables.items():
             table.put(name, inner.node())
         if table.whole:
             self.top.put(key, table.node())
 
-    def _work(self) -> _Table:
+    def _work(self) -> ClauseTable:
         """`work: gemm_tile` is short for `work: {kind: gemm_tile}`."""
         node = self.top.get("work")
         if isinstance(node, ScalarNode) and node.text:
             node = MappingNode(((ScalarNode("kind", True, node.span), node),), node.span)
-        return _Table(node)
+        return ClauseTable(node)
 
     def _work_kind(self) -> None:
         work, kind = self.work, self.kind
@@ -209,7 +159,7 @@ class _Deriver:
         span = self.work.span
         names = tuple(ScalarNode(name, True, span) for name in kind.tile)
         self.work.fill("tile", SequenceNode(names, span))
-        params = _Table(self.top.get("params") or MappingNode((), span))
+        params = ClauseTable(self.top.get("params") or MappingNode((), span))
         if not params.whole:
             return
         missing = [
@@ -225,7 +175,7 @@ class _Deriver:
 
     def _fields(self, kind: WorkKind) -> None:
         """Fields without clauses of their own have those of the kind."""
-        fields = _Table(self.work.get("fields"))
+        fields = ClauseTable(self.work.get("fields"))
         for name, node in list(fields.entries):
             if isinstance(node, MappingNode) and not node.entries and name.text in kind.fields:
                 entries = kind.fields[name.text].entries
@@ -239,7 +189,7 @@ class _Deriver:
         spaces = {port.text("space") for port in self.ports.values()}
         if not spaces & {"registers", "tensor_memory"}:
             return
-        numeric = _Table(self.top.get("numeric") or MappingNode((), self.top.span))
+        numeric = ClauseTable(self.top.get("numeric") or MappingNode((), self.top.span))
         numeric.fill("accumulate", "f32")
         if "numeric" in self.top:
             if numeric.whole:
@@ -259,7 +209,7 @@ class _Deriver:
 
     # -- roles ---------------------------------------------------------------------------------
 
-    def _role(self, name: str, role: _Table) -> None:
+    def _role(self, name: str, role: ClauseTable) -> None:
         if role.text("scheduler") == "true" or self.work.text("direction") == "out":
             return
         fragments = [
@@ -273,7 +223,7 @@ class _Deriver:
             role.fill("warps", f"{_factor(shape[0])} // {ROWS_PER_WARP}")
         if wgmma:
             role.fill("converged", "warpgroup")
-        registers = _Table(role.get("registers") or MappingNode((), role.span))
+        registers = ClauseTable(role.get("registers") or MappingNode((), role.span))
         if "min" not in registers:
             registers.fill("want", WANT_FRAGMENT if fragments else WANT_OTHERS)
             registers.fill("min", _estimate(fragments))
@@ -293,7 +243,7 @@ class _Deriver:
 
     # -- ports ---------------------------------------------------------------------------------
 
-    def _port_basics(self, name: str, port: _Table) -> None:
+    def _port_basics(self, name: str, port: ClauseTable) -> None:
         out = _first(line for line in self.lines if name in _names(_OUT, line))
         use = out or _first(line for line in self.lines if name in _names(_IN, line))
         staged = any(
@@ -307,7 +257,7 @@ class _Deriver:
             port.fill("direction", "out")
         port.fill("role", use.role if use else self._only_role(), use.span if use else None)
 
-    def _in_place(self, port: _Table) -> None:
+    def _in_place(self, port: ClauseTable) -> None:
         other = self.ports.get(port.text("in_place"))
         if port.text("space") != "registers":
             return
@@ -317,7 +267,7 @@ class _Deriver:
             port.fill("shape", other.get("shape"))
         port.fill("dtype", "f32")
 
-    def _ring(self, name: str, port: _Table) -> None:
+    def _ring(self, name: str, port: ClauseTable) -> None:
         space, out = port.text("space"), port.text("direction") == "out"
         raw = port.text("raw") == "true"
         if space == "counter":
@@ -343,11 +293,11 @@ class _Deriver:
         tensors = [self.ports.get(copy.group(1)) for copy in copies if copy.group(2) == ring]
         return all(tensor is not None and "tile" in tensor for tensor in tensors)
 
-    def _arrivals(self, name: str, port: _Table, lines: list[_Line], out: bool) -> str:
+    def _arrivals(self, name: str, port: ClauseTable, lines: list[OperationLine], out: bool) -> str:
         commits = [line for line in lines if re.fullmatch(rf"commit mma ?-> ?{name}", line.text)]
         return "1" if commits else self._warps(port.text("role"))
 
-    def _tensor_map(self, name: str, port: _Table) -> None:
+    def _tensor_map(self, name: str, port: ClauseTable) -> None:
         """The box of a tensor that is copied into a ring tile, or stored out of one."""
         if port.text("space") != "global" or port.text("scratch") == "true":
             return
@@ -357,7 +307,7 @@ class _Deriver:
                 continue
             shape, tensor = member.texts("shape"), port.texts("shape")
             swizzle = member.text("swizzle")
-            tile = _Table(port.get("tile") or MappingNode((), line.span))
+            tile = ClauseTable(port.get("tile") or MappingNode((), line.span))
             if len(shape) != len(tensor) or not tile.whole or "box" in tile:
                 return
             if "tile" not in port and swizzle in ("", "0"):
@@ -370,7 +320,7 @@ class _Deriver:
                 port.fill("tile", tile.node())
             return
 
-    def _other_side(self, name: str, line: _Line) -> _Table | None:
+    def _other_side(self, name: str, line: OperationLine) -> ClauseTable | None:
         """The ring tile that an operation moves from or to the tensor `name`."""
         if (copy := _COPY.fullmatch(line.text)) and copy.group(1) == name:
             ring, member = copy.group(2), copy.group(3)
@@ -378,14 +328,14 @@ class _Deriver:
             ring, member = store.group(1), ""
         else:
             return None
-        items = _Table(self.ports[ring].get("item") if ring in self.ports else None)
+        items = ClauseTable(self.ports[ring].get("item") if ring in self.ports else None)
         names = [key.text for key, _ in items.entries]
         chosen = items.get(member or (names[0] if len(names) == 1 else ""))
-        return _Table(chosen) if isinstance(chosen, MappingNode) else None
+        return ClauseTable(chosen) if isinstance(chosen, MappingNode) else None
 
     # -- buffers and named barriers --------------------------------------------------------------
 
-    def _buffer(self, name: str, buffer: _Table) -> None:
+    def _buffer(self, name: str, buffer: ClauseTable) -> None:
         words = [line for line in self.lines if name in re.findall(_NAME, line.text)[1:]]
         if words:
             buffer.fill("role", words[0].role, words[0].span)
@@ -395,7 +345,7 @@ class _Deriver:
             if not store or store.group(1) != name or store.group(2) not in self.ports:
                 continue
             tensor = self.ports[store.group(2)]
-            tile = _Table(tensor.get("tile"))
+            tile = ClauseTable(tensor.get("tile"))
             box, dtype = tile.texts("box"), tensor.text("dtype")
             shares = self._shares(line.role)
             if box and dtype and shares:
@@ -412,7 +362,7 @@ class _Deriver:
             return "1"
         return warps if table.text("split") == "warp" else f"{warps} // 4"
 
-    def _barrier(self, name: str, barrier: _Table) -> None:
+    def _barrier(self, name: str, barrier: ClauseTable) -> None:
         users = [
             line for line in self.lines if (m := _BARRIER.match(line.text)) and m.group(1) == name
         ]
@@ -428,14 +378,14 @@ class _Deriver:
             barrier.fill("count", count, span)
 
 
-def _space(port: _Table, staged: bool) -> str:
+def _space(port: ClauseTable, staged: bool) -> str:
     for space, marks in SPACE_MARKS:
         if any(mark in port for mark in marks):
             return space
     return "tensor_memory" if staged else "global"
 
 
-def _estimate(fragments: list[_Table]) -> str:
+def _estimate(fragments: list[ClauseTable]) -> str:
     """Registers per thread before anything is measured: the fragments, and 40 for the rest."""
     held = [port for port in fragments if not port.text("in_place")]
     columns = [
@@ -444,36 +394,16 @@ def _estimate(fragments: list[_Table]) -> str:
     return " + ".join([*columns, "40"])
 
 
-def _lines(role: str, table: _Table) -> Iterator[_Line]:
-    for key in ("prologue", "body", "epilogue"):
-        node = table.get(key)
-        if isinstance(node, SequenceNode):
-            yield from _walk(role, node.items, (), key == "body")
-
-
-def _walk(
-    role: str, nodes: tuple[Node, ...], repeats: tuple[str, ...], in_body: bool
-) -> Iterator[_Line]:
-    for node in nodes:
-        if isinstance(node, ScalarNode):
-            yield _Line(role, " ".join(node.text.split()), node.span, repeats, in_body)
-        elif isinstance(node, MappingNode):
-            table = _Table(node)
-            inner = table.get("body")
-            if isinstance(inner, SequenceNode):
-                yield from _walk(role, inner.items, (*repeats, table.text("repeat")), in_body)
-
-
-def _names(pattern: re.Pattern[str], line: _Line) -> set[str]:
+def _names(pattern: re.Pattern[str], line: OperationLine) -> set[str]:
     matched = pattern.match(line.text)
     return {name for name in matched.groups() if name} if matched else set()
 
 
-def _is_wgmma(line: _Line) -> bool:
+def _is_wgmma(line: OperationLine) -> bool:
     return line.text.startswith("mma ") and "->" not in line.text
 
 
-def _is_async(line: _Line, name: str, out: bool) -> bool:
+def _is_async(line: OperationLine, name: str, out: bool) -> bool:
     """Whether TMA or the tensor core touches the stage in this operation."""
     if out:
         copy = _COPY.fullmatch(line.text)
@@ -482,7 +412,7 @@ def _is_async(line: _Line, name: str, out: bool) -> bool:
     return verb in ("mma", "store") and re.match(rf"{name}\b", rest) is not None
 
 
-def _rate(name: str, lines: list[_Line], out: bool) -> tuple[str, Span | None]:
+def _rate(name: str, lines: list[OperationLine], out: bool) -> tuple[str, Span | None]:
     """Items per work tile, and the operation that begins an item: the repeats around it."""
     verb = "acquire" if out else "wait"
     found = [line for line in lines if line.text == f"{verb} {name}"]
@@ -494,10 +424,10 @@ def _rate(name: str, lines: list[_Line], out: bool) -> tuple[str, Span | None]:
     return " + ".join(products), found[0].span
 
 
-def _item_bytes(port: _Table) -> str:
+def _item_bytes(port: ClauseTable) -> str:
     parts = []
-    for _, node in _Table(port.get("item")).entries:
-        member = _Table(node)
+    for _, node in ClauseTable(port.get("item")).entries:
+        member = ClauseTable(node)
         factors = [*map(_factor, member.texts("shape")), f"sizeof({member.text('dtype')})"]
         parts.append(" * ".join(factors))
     return " + ".join(parts)
@@ -508,5 +438,5 @@ def _factor(text: str) -> str:
     return text if re.fullmatch(r"\w+", text) or not text else f"({text})"
 
 
-def _first(lines: Iterable[_Line]) -> _Line | None:
+def _first(lines: Iterable[OperationLine]) -> OperationLine | None:
     return next(iter(lines), None)
