@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
-from pipelink_rules.contract.parse_params import refused
+from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.contract.validate_numbers import check_bound
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value
@@ -131,7 +130,7 @@ def _check_value(
             subject=subject,
         )
     assert isinstance(value, (int, str))
-    if reason := refused(param, value):
+    if reason := violated_limit(param, value):
         return Diagnostic(
             "PL0026",
             f"parameter `{param.name}` of {contract.component} cannot be {value}",
@@ -155,7 +154,7 @@ def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
         numbers = [
             item for item in (low, low + step, param.minimum, param.maximum) if item is not None
         ]
-    fitting = [item for item in numbers if not refused(param, item)]
+    fitting = [item for item in numbers if not violated_limit(param, item)]
     below = max((item for item in fitting if item < value), default=None)
     above = min((item for item in fitting if item > value), default=None)
     near = [str(item) for item in (below, above) if item is not None]
@@ -255,3 +254,40 @@ def _round_registers(role: Role) -> Role:
 def _up(expr: Expr, least: int) -> Expr:
     value = expr.literal
     return expr if value is None else replace(expr, text=str(max(least, round_registers(value))))
+
+
+# Code-generation flags and what the compiler does without them (nvcc manual, 4.2.7).
+FLAG_DEFAULTS = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
+FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
+
+
+def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, ...]:
+    """Flags as `ftz=true`, sorted, those that only repeat the compiler's default left out.
+
+    Accepts `ftz`, `ftz=true`, `-ftz=true`, `--ftz=true`, `use_fast_math`; the last one wins.
+    """
+    chosen: dict[str, bool] = {}
+    for flag in flags:
+        name, _, value = flag.lstrip("-").replace("_", "-").partition("=")
+        if name == "use-fast-math" and value in ("", "true"):
+            chosen.update(FAST_MATH)
+        elif name not in FLAG_DEFAULTS or value not in ("", "true", "false"):
+            raise error(
+                "PL0028",
+                f"`{flag}` is not a code-generation flag",
+                place,
+                expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
+                found=flag,
+                helps=(
+                    *similar_name_help(name, FLAG_DEFAULTS),
+                    "other compiler options go to `copts`",
+                ),
+                subject=flag,
+            )
+        else:
+            chosen[name] = value != "false"
+    return tuple(
+        f"{name}={'true' if value else 'false'}"
+        for name, value in sorted(chosen.items())
+        if value != FLAG_DEFAULTS[name]
+    )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import Unpack
 
-from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode, kind_of
-from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Clauses, Label, Location, PipelinkError
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import nearest, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.parse import IN_FLOW
@@ -29,25 +30,25 @@ class Block:
 
     def __init__(
         self,
-        findings: ContractFindings,
+        sink: ContractSink,
         node: Node,
         what: str,
         span: Span,
         keys: Mapping[str, bool],
     ):
-        self.findings, self.what, self.span = findings, what, span
-        self.places: dict[str, Span] = {}  # key -> where its value is
+        self.sink, self.what, self.span = sink, what, span
+        self.value_spans: dict[str, Span] = {}  # key -> where its value is
         self.keys: dict[str, Span] = {}  # key -> where the key is
         self.nodes: dict[str, Node] = {}
         self.readable = isinstance(node, MappingNode)
-        self.misspelt: set[str] = set()  # clauses that are there under a wrong key
+        self.misspelled: set[str] = set()  # clauses that are there under a wrong key
         if not isinstance(node, MappingNode):
             self.wrong(node, "a mapping of clauses", what)
             return
         left = set(keys) - {key.text for key, _ in node.entries if not key.derived}
         for key, value in node.entries:
             if key.text in self.nodes:
-                findings.add(
+                sink.add(
                     "PL0008",
                     f"{what} has `{key.text}` twice",
                     key.span,
@@ -55,13 +56,13 @@ class Block:
                     suggestions=("keep one of them",),
                 )
                 continue
-            self.keys[key.text], self.places[key.text] = key.span, value.span
+            self.keys[key.text], self.value_spans[key.text] = key.span, value.span
             if key.text in keys:
                 self.nodes[key.text] = value
             else:
                 self.nodes.setdefault(key.text, value)
-                self.misspelt.add(nearest(key.text, left))
-                findings.add(
+                self.misspelled.add(nearest(key.text, left))
+                sink.add(
                     "PL0005",
                     f"{what} has no clause `{key.text}`",
                     key.span,
@@ -84,7 +85,7 @@ class Block:
     def wrong(self, node: Node, expected: str, clause: str) -> None:
         """Records a value of the wrong type."""
         message = f"{clause} is not {expected}"
-        self.findings.add("PL0007", message, node.span, expected=expected, found=kind_of(node))
+        self.sink.add("PL0007", message, node.span, expected=expected, found=kind_of(node))
 
     def named(self, key: str) -> str:
         """How messages call a clause."""
@@ -93,7 +94,7 @@ class Block:
     def refuse(self, key: str, reason: str, help_: str = "") -> None:
         """PL0018 where the clause is written although it does not apply."""
         if key in self.nodes:
-            self.findings.add(
+            self.sink.add(
                 "PL0018",
                 f"`{key}` does not apply to {self.what}: {reason}",
                 self.keys[key],
@@ -102,8 +103,8 @@ class Block:
 
     def require(self, key: str, reason: str = "", help_: str = "") -> None:
         """PL0006 where the clause is missing although this kind needs it."""
-        if self.readable and key not in self.nodes and key not in self.misspelt:
-            self.findings.add(
+        if self.readable and key not in self.nodes and key not in self.misspelled:
+            self.sink.add(
                 "PL0006",
                 f"{self.what} needs `{key}`" + (f": {reason}" if reason else ""),
                 self.span,
@@ -135,7 +136,7 @@ class Block:
             return default
         if node.text in choices:
             return node.text
-        self.findings.add(
+        self.sink.add(
             "PL0009",
             f"{self.named(key)} cannot be `{node.text}`",
             node.span,
@@ -170,7 +171,7 @@ class Block:
         value = int(node.text)
         if not least <= value <= most:
             bounds = f"{least} or more" if most == LARGEST else f"{least} to {most}"
-            self.findings.add(
+            self.sink.add(
                 "PL0017",
                 f"{clause} cannot be {value}",
                 node.span,
@@ -187,7 +188,7 @@ class Block:
             return default
         if node.text in map(str, choices):
             return int(node.text)
-        self.findings.add(
+        self.sink.add(
             "PL0017",
             f"{self.named(key)} cannot be {node.text}",
             node.span,
@@ -201,11 +202,11 @@ class Block:
         node = self.scalar(key, "a dtype")
         if node is None:
             return default
-        allowed = {*DTYPES, *self.findings.dtype_params}
-        if node.text in allowed or (self.findings.blind and node.text not in DTYPES):
+        allowed = {*DTYPES, *self.sink.dtype_params}
+        if node.text in allowed or (self.sink.incomplete and node.text not in DTYPES):
             return node.text
-        of_int = self.findings.known.get(node.text) == "param"
-        self.findings.add(
+        of_int = self.sink.known.get(node.text) == "param"
+        self.sink.add(
             "PL0009",
             f"{self.named(key)} cannot be `{node.text}`"
             + (": this parameter is not of type dtype" if of_int else ""),
@@ -245,9 +246,9 @@ class Block:
         try:
             expression.check_syntax(expr)
         except PipelinkError as problem:
-            self.findings.take(problem)
+            self.sink.take(problem)
             return None
-        self.findings.judge_names(expr, self.named(key), scope)
+        self.sink.check_names(expr, self.named(key), scope)
         return expr
 
     # -- collections --------------------------------------------------------------------------
@@ -279,7 +280,7 @@ class Block:
         node = self.nodes.get(key)
         if node is None:
             return None
-        return Block(self.findings, node, what or self.named(key), self.keys[key], keys)
+        return Block(self.sink, node, what or self.named(key), self.keys[key], keys)
 
     def blocks(self, key: str, keys: Mapping[str, bool], kind: str) -> Iterator[tuple[str, Block]]:
         """A mapping of names to mappings with fixed keys; the names are checked."""
@@ -288,12 +289,12 @@ class Block:
             return
         if not isinstance(node, MappingNode):
             self.wrong(node, f"a mapping of names to {kind}s", self.named(key))
-            self.findings.blind = True
+            self.sink.incomplete = True
             return
         seen: dict[str, Span] = {}
         for name, value in node.entries:
             if name.text in seen:
-                self.findings.add(
+                self.sink.add(
                     "PL0013",
                     f"there are two {kind}s `{name.text}`",
                     name.span,
@@ -302,7 +303,63 @@ class Block:
                 continue
             seen[name.text] = name.span
             if reason := invalid_identifier_reason(name.text):
-                self.findings.add(
-                    "PL0012", f"`{name.text}` cannot name a {kind}: {reason}", name.span
+                self.sink.add("PL0012", f"`{name.text}` cannot name a {kind}: {reason}", name.span)
+            yield name.text, Block(self.sink, value, f"{kind} `{name.text}`", name.span, keys)
+
+
+# kind of a name -> how messages call it
+NAMED = {
+    "param": "a parameter, known at compile time",
+    "symbol": "a symbol, known only at launch",
+    "field": "a field of the work item, which varies from item to item",
+}
+
+_PLURAL = {"param": "parameters", "symbol": "symbols", "field": "work fields"}
+LONGEST_MESSAGE = 240  # characters
+
+
+class ContractSink(DiagnosticSink):
+    """What is wrong with one file, and the names that its expressions may use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[str, str] = {}  # name -> kind (see NAMED)
+        self.dtype_params: set[str] = set()
+        self.incomplete = False  # a clause that declares names is unreadable: do not judge names
+
+    def add(
+        self, code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]
+    ) -> None:
+        """Records one finding; names of the file in its message may be of any length and form."""
+        message = " ".join(message.split())[:LONGEST_MESSAGE]
+        clauses.setdefault("subject", f"{locations[0] if locations else None}: {message}")
+        super().add(code, message, *locations, **clauses)
+
+    def take(self, problem: PipelinkError) -> None:
+        """Records the findings of another stage at this place."""
+        for item in problem.diagnostics:
+            place = str(item.labels[0].span) if item.labels else ""
+            self.items.append(replace(item, subject=f"{place}: {item.subject}"))
+
+    def check_names(self, expr: Expr, clause: str, scope: Collection[str]) -> None:
+        """PL0031 for every name of an expression that is unknown, or of a kind not in `scope`."""
+        known = self.known
+        for name in () if self.incomplete else sorted(expression.names(expr)):
+            place = expression.name_span(expr, name)
+            if name not in known:
+                usable = [other for other, kind in known.items() if kind in scope]
+                self.add(
+                    "PL0031",
+                    f"{clause} names `{name}`, which is not declared",
+                    place,
+                    helps=similar_name_help(name, usable, "declared"),
                 )
-            yield name.text, Block(self.findings, value, f"{kind} `{name.text}`", name.span, keys)
+            elif known[name] not in scope:
+                accepted = " and ".join(_PLURAL[kind] for kind in scope)
+                self.add(
+                    "PL0031",
+                    f"{clause} cannot use `{name}`",
+                    place,
+                    expected=f"an expression over {accepted}",
+                    found=f"`{name}` is {NAMED[known[name]]}",
+                )

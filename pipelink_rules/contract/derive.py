@@ -288,7 +288,7 @@ class _Deriver:
                 port.fill("tx_bytes", _item_bytes(port), proxy.span)
 
     def _whole_boxes(self, ring: str) -> bool:
-        """Return whether only tensor copies fill the ring: a box counts whole."""
+        """Whether only tensor copies fill the ring: they count whole boxes, bulk copies may not."""
         copies = [copy for line in self.lines if (copy := _COPY.fullmatch(line.text))]
         tensors = [self.ports.get(copy.group(1)) for copy in copies if copy.group(2) == ring]
         return all(tensor is not None and "tile" in tensor for tensor in tensors)

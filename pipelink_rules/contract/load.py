@@ -7,19 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipelink_rules.contract.block_parser import Block
+from pipelink_rules.contract.block_parser import Block, ContractSink
 from pipelink_rules.contract.derive import complete
-from pipelink_rules.contract.findings import ContractFindings
 from pipelink_rules.contract.header import cap_words
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.parse_operations import OperationScope
 from pipelink_rules.contract.parse_params import (
     PARAM_KEYS,
     SYMBOL_KEYS,
-    read_numeric,
-    read_param,
-    read_symbol,
-    read_work,
+    parse_numeric,
+    parse_param,
+    parse_symbol,
+    parse_work,
 )
 from pipelink_rules.contract.parse_ports import (
     BARRIER_KEYS,
@@ -28,17 +27,17 @@ from pipelink_rules.contract.parse_ports import (
     LAUNCH_TIME,
     PORT_KEYS,
     check_in_place,
-    read_barrier,
-    read_buffer,
-    read_port,
+    parse_barrier,
+    parse_buffer,
+    parse_port,
 )
-from pipelink_rules.contract.parse_roles import ROLE_KEYS, read_role
+from pipelink_rules.contract.parse_roles import ROLE_KEYS, parse_role
 from pipelink_rules.contract.yaml_tree import (
     MappingNode,
     Node,
     ScalarNode,
     describe,
-    read_nodes,
+    parse_yaml,
     read_text,
 )
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
@@ -48,7 +47,7 @@ from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 
 SCHEMA_VERSION = 2
-MOST_FINDINGS = 100  # of one file
+MOST_ERRORS = 100  # of one file
 REWRITE = (  # from version 1
     "`until C[F] N` is `wait_until C[F] N`",
     "`items: N` of `work` is `tiles: N`",
@@ -86,16 +85,16 @@ def load_contract(path: str | Path) -> Contract:
 
 def parse_contract(text: str, file: str) -> Contract:
     """The contract of a text; `file` is the name that spans carry."""
-    findings = ContractFindings()
-    nodes = read_nodes(text, file)
+    sink = ContractSink()
+    nodes = parse_yaml(text, file)
     _check_version(nodes, file)
-    top = Block(findings, complete(nodes, file), "the contract", Span(file, 1, 1), KEYS)
+    top = Block(sink, complete(nodes, file), "the contract", Span(file, 1, 1), KEYS)
     if not top.readable:
-        raise PipelinkError(findings.items)
-    contract = _contract(top, findings, file)
-    if findings.items:
-        ordered = sorted(findings.items, key=lambda item: item.labels[0].span)
-        raise PipelinkError(ordered[:MOST_FINDINGS])
+        raise PipelinkError(sink.items)
+    contract = _contract(top, sink, file)
+    if sink.items:
+        ordered = sorted(sink.items, key=lambda item: item.labels[0].span)
+        raise PipelinkError(ordered[:MOST_ERRORS])
     return contract
 
 
@@ -121,30 +120,30 @@ def _check_version(nodes: Node, file: str) -> None:
     )
 
 
-def _contract(top: Block, findings: ContractFindings, file: str) -> Contract:
+def _contract(top: Block, sink: ContractSink, file: str) -> Contract:
     top.scalar("contract", "the version of the contract language")
     _declare(top)
-    params = tuple(read_param(*item) for item in top.blocks("params", PARAM_KEYS, "parameter"))
-    findings.dtype_params.update(param.name for param in params if param.type == "dtype")
-    symbols = tuple(read_symbol(*item) for item in top.blocks("symbols", SYMBOL_KEYS, "symbol"))
-    work = read_work(top)
+    params = tuple(parse_param(*item) for item in top.blocks("params", PARAM_KEYS, "parameter"))
+    sink.dtype_params.update(param.name for param in params if param.type == "dtype")
+    symbols = tuple(parse_symbol(*item) for item in top.blocks("symbols", SYMBOL_KEYS, "symbol"))
+    work = parse_work(top)
     blocks = dict(top.blocks("roles", ROLE_KEYS, "role"))
-    if "roles" in top and not blocks and not findings.blind:
+    if "roles" in top and not blocks and not sink.incomplete:
         top.wrong(top.nodes["roles"], "a mapping with a role", "`roles`")
-    ports = {n: read_port(n, b, blocks) for n, b in top.blocks("ports", PORT_KEYS, "port")}
+    ports = {n: parse_port(n, b, blocks) for n, b in top.blocks("ports", PORT_KEYS, "port")}
     buffers = {
-        n: read_buffer(n, b, blocks) for n, b in top.blocks("buffers", BUFFER_KEYS, "buffer")
+        n: parse_buffer(n, b, blocks) for n, b in top.blocks("buffers", BUFFER_KEYS, "buffer")
     }
     barriers = {
-        n: read_barrier(n, b, blocks)
+        n: parse_barrier(n, b, blocks)
         for n, b in top.blocks("named_barriers", BARRIER_KEYS, "named barrier")
     }
-    check_in_place(findings, ports)
-    reach = OperationScope("", ports, buffers, barriers, blocks, not findings.blind)
+    check_in_place(sink, ports)
+    reach = OperationScope("", ports, buffers, barriers, blocks, not sink.incomplete)
     roles = tuple(
-        read_role(name, block, work, replace(reach, role=name)) for name, block in blocks.items()
+        parse_role(name, block, work, replace(reach, role=name)) for name, block in blocks.items()
     )
-    _check_types(findings, params, roles, ports)
+    _check_types(sink, params, roles, ports)
     return Contract(
         component=_component(top),
         version=_version(top),
@@ -158,7 +157,7 @@ def _contract(top: Block, findings: ContractFindings, file: str) -> Contract:
         ports=tuple(ports.values()),
         buffers=tuple(buffers.values()),
         named_barriers=tuple(barriers.values()),
-        numeric=read_numeric(top),
+        numeric=parse_numeric(top),
         requires=top.exprs("requires", LAUNCH_TIME, may_be_empty=True),
         coresident=top.word("coresident", ("grid",), ""),
         file=file,
@@ -187,7 +186,7 @@ def _declare(top: Block) -> None:
         for name, _ in table.entries:
             first = declared.setdefault(name.text, (clause, name.span))
             if first[0] != clause:
-                top.findings.add(
+                top.sink.add(
                     "PL0013",
                     f"`{name.text}` is declared in `{first[0]}` and in `{clause}`",
                     name.span,
@@ -195,7 +194,7 @@ def _declare(top: Block) -> None:
                     suggestions=("rename one: they share the namespace of the generated header",),
                 )
             elif kind:
-                top.findings.known[name.text] = kind
+                top.sink.known[name.text] = kind
 
 
 def _component(top: Block) -> str:
@@ -203,7 +202,7 @@ def _component(top: Block) -> str:
     if node is None:
         return ""
     if reason := invalid_identifier_reason(node.text):
-        top.findings.add("PL0012", f"`{node.text}` cannot name a component: {reason}", node.span)
+        top.sink.add("PL0012", f"`{node.text}` cannot name a component: {reason}", node.span)
     return node.text
 
 
@@ -218,7 +217,7 @@ def _archs(top: Block) -> tuple[str, ...]:
     found = top.words("arch", "architectures")
     for node in found:
         if node.text not in TARGETS:
-            top.findings.add(
+            top.sink.add(
                 "PL0009",
                 f"`arch` cannot be `{node.text}`",
                 node.span,
@@ -230,7 +229,7 @@ def _archs(top: Block) -> tuple[str, ...]:
 
 
 def _check_types(
-    findings: ContractFindings,
+    sink: ContractSink,
     params: Sequence[Param],
     roles: Sequence[Role],
     ports: Mapping[str, Port],
@@ -254,7 +253,7 @@ def _check_types(
     for name, what, span in named:
         other, place = types.setdefault(name, (what, span))
         if other != what:
-            findings.add(
+            sink.add(
                 "PL0013",
                 f"{other} and {what} both become the type `{name}` in the generated header",
                 span,

@@ -6,12 +6,11 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from pipelink_rules.contract.block_parser import Block
-from pipelink_rules.contract.findings import ContractFindings
-from pipelink_rules.contract.operation_index import read_index, split_index
+from pipelink_rules.contract.block_parser import Block, ContractSink
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode
-from pipelink_rules.diagnostics.diagnostic import Label
+from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
+from pipelink_rules.expression import expression
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Operation, Port, Repeat
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Expr, Span
@@ -87,10 +86,10 @@ class OperationScope:
         return item.span if item else None
 
 
-def read_body(block: Block, key: str, reach: OperationScope) -> tuple[Operation | Repeat, ...]:
+def parse_body(block: Block, key: str, reach: OperationScope) -> tuple[Operation | Repeat, ...]:
     """The operations of `prologue`, `body` or `epilogue`."""
     nodes = block.items(key, "operations")
-    return _read(block, key, nodes, reach, 0)
+    return _parse_nodes(block, key, nodes, reach, 0)
 
 
 def uses_mma(body: tuple[Operation | Repeat, ...]) -> bool:
@@ -98,44 +97,42 @@ def uses_mma(body: tuple[Operation | Repeat, ...]) -> bool:
     return any(op.wgmma for op in operations(body))
 
 
-def _read(
+def _parse_nodes(
     block: Block, key: str, nodes: tuple[Node, ...], reach: OperationScope, depth: int
 ) -> tuple[Operation | Repeat, ...]:
     found: list[Operation | Repeat] = []
     for node in nodes:
         if isinstance(node, ScalarNode):
-            if (op := _operation(block.findings, node, reach, key)) is not None:
+            if (op := _parse_operation(block.sink, node, reach, key)) is not None:
                 found.append(op)
         elif isinstance(node, MappingNode):
-            if (repeat := _repeat(block, key, node, reach, depth)) is not None:
+            if (repeat := _parse_repeat(block, key, node, reach, depth)) is not None:
                 found.append(repeat)
         else:
             block.wrong(node, "an operation or a repeat", f"this part of {block.named(key)}")
     return tuple(found)
 
 
-def _repeat(
+def _parse_repeat(
     block: Block, key: str, node: MappingNode, reach: OperationScope, depth: int
 ) -> Repeat | None:
-    inner = Block(block.findings, node, "a repeat", node.span, REPEAT_KEYS)
+    inner = Block(block.sink, node, "a repeat", node.span, REPEAT_KEYS)
     if depth >= DEEPEST_REPEAT:
-        block.findings.add(
-            "PL0014", f"repeats are nested more than {DEEPEST_REPEAT} deep", node.span
-        )
+        block.sink.add("PL0014", f"repeats are nested more than {DEEPEST_REPEAT} deep", node.span)
         return None
     count = inner.expr("repeat", ("param", "field"))
     nodes = inner.items("body", "operations")
-    read = _read(block, key, nodes, reach, depth + 1)
+    read = _parse_nodes(block, key, nodes, reach, depth + 1)
     return Repeat(count or Expr("1"), read, inner.keys.get("repeat", node.span))
 
 
-def _operation(
-    findings: ContractFindings, node: ScalarNode, reach: OperationScope, key: str
+def _parse_operation(
+    sink: ContractSink, node: ScalarNode, reach: OperationScope, key: str
 ) -> Operation | None:
     text = " ".join(node.text.split())
     verb = text.split(" ")[0] if text else ""
     if verb not in VERBS:
-        findings.add(
+        sink.add(
             "PL0014",
             f"`{text[:60]}` is not an operation" if text else "an operation is missing here",
             node.span,
@@ -147,7 +144,7 @@ def _operation(
     indexed = split_index(text)
     op = _parse(verb, indexed.text)
     if op is None:
-        findings.add(
+        sink.add(
             "PL0014",
             f"`{text[:60]}` is not a complete operation",
             node.span,
@@ -156,17 +153,17 @@ def _operation(
         )
         return None
     known = bool(reach.kind(indexed.name))
-    op = read_index(findings, node, replace(op, span=node.span), indexed, reach.ports, known)
+    op = parse_index(sink, node, replace(op, span=node.span), indexed, reach.ports, known)
     if max(op.count, op.lag) > LARGEST_COUNT:
-        findings.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
+        sink.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
     if key != "body" and (verb not in OUTSIDE or op.target == "mma"):
-        findings.add(
+        sink.add(
             "PL0018",
             f"`{text}` does not apply to `{key}` of role `{reach.role}`: it has no work item",
             node.span,
             suggestions=("move it into `body`",),
         )
-    _check_target(findings, node, reach, op)
+    _check_target(sink, node, reach, op)
     return op
 
 
@@ -195,19 +192,19 @@ def _parse(verb: str, text: str) -> Operation | None:
 
 
 def _check_target(
-    findings: ContractFindings, node: ScalarNode, reach: OperationScope, op: Operation
+    sink: ContractSink, node: ScalarNode, reach: OperationScope, op: Operation
 ) -> None:
-    wanted = VERBS[op.verb][1]
+    accepted = VERBS[op.verb][1]
     if op.verb == "commit" and op.source:
-        wanted = ("ring in", "tensor_memory out")
+        accepted = ("ring in", "tensor_memory out")
     if (
-        wanted
-        and _check_name(findings, node, reach, op.verb, op.target, wanted)
+        accepted
+        and _check_name(sink, node, reach, op.verb, op.target, accepted)
         and op.verb == "copy"
     ):
         members = [member.name for member in reach.ports[op.target].members]
         if members and op.member not in members:
-            findings.add(
+            sink.add(
                 "PL0015",
                 f"an item of `{op.target}` has no tile `{op.member}`",
                 _part(node, f"{op.target}.{op.member}"),
@@ -215,50 +212,50 @@ def _check_target(
             )
     spaces = {"copy": "global in", "store": "global out", "mma": "tensor_memory out"}
     if op.verb in spaces and op.source:
-        _check_name(findings, node, reach, op.verb, op.source, (spaces[op.verb],))
+        _check_name(sink, node, reach, op.verb, op.source, (spaces[op.verb],))
 
 
 def _check_name(
-    findings: ContractFindings,
+    sink: ContractSink,
     node: ScalarNode,
     reach: OperationScope,
     verb: str,
     name: str,
-    wanted: tuple[str, ...],
+    accepted: tuple[str, ...],
 ) -> bool:
     everything = {**reach.ports, **reach.buffers, **reach.barriers}
-    fitting = [other for other in everything if reach.kind(other) in wanted]
+    usable = [other for other in everything if reach.kind(other) in accepted]
     kind = reach.kind(name)
     span = _part(node, name)
     if not kind:
         if reach.complete:
-            findings.add(
+            sink.add(
                 "PL0015",
                 f"`{verb}` names `{name}`, which is not declared",
                 span,
-                expected=_kinds(wanted),
+                expected=_kinds(accepted),
                 found=name,
-                suggestions=similar_name_help(name, fitting, "it can be used on"),
+                helps=similar_name_help(name, usable, "it can be used on"),
             )
         return False
     declared = reach.span(name)
     there = (Label(declared, "declared here"),) if declared else ()
-    if kind not in wanted:
-        findings.add(
+    if kind not in accepted:
+        sink.add(
             "PL0015",
             f"`{verb}` cannot be used on `{name}`",
             span,
             *there,
-            expected=_kinds(wanted),
+            expected=_kinds(accepted),
             found=_kinds((kind,)),
-            suggestions=similar_name_help(name, fitting, "it can be used on"),
+            helps=similar_name_help(name, usable, "it can be used on"),
         )
         return False
     if reach.role not in reach.owners(name):
         if not set(reach.owners(name)) <= set(reach.roles):
             return False  # the declaration names an unknown role, and is a finding itself
         owners = list_of(reach.owners(name), "and")
-        findings.add(
+        sink.add(
             "PL0015",
             f"role `{reach.role}` uses `{name}`, which belongs to role {owners}",
             span,
@@ -300,3 +297,137 @@ def _part(node: ScalarNode, word: str) -> Span:
     if at is None or node.span.length != len(node.text) + 2 * offset:
         return node.span
     return replace(node.span, column=node.span.column + at.start() + 1 + offset, length=len(word))
+
+
+PER_ITEM = ("param", "field")
+_INDEX = r"([A-Za-z_][A-Za-z0-9_]*) ?\[([^\[\]]*)\]"
+_AFTER_VERB = re.compile(rf"(\w+ ){_INDEX}()")
+_PLACES = {  # elsewhere than behind the verb, or with more behind it
+    "copy": re.compile(rf"(copy ){_INDEX}( ?->.*)"),
+    "store": re.compile(rf"(store [^\[\]]*-> ?){_INDEX}()"),
+    "wait_until": re.compile(rf"(wait_until ){_INDEX}( .*)"),
+}
+_WITHOUT = ("await", "fence", "release")
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """An operation without its index, and the index."""
+
+    text: str
+    name: str = ""  # what is indexed
+    parts: tuple[str, ...] = ()
+
+
+def split_index(text: str) -> Indexed:
+    """`read sums[tile, 0]` -> `read sums`, sums, (tile, 0); the text itself where it has none."""
+    verb = text.split(" ", 1)[0]
+    found = _PLACES.get(verb, _AFTER_VERB).fullmatch(text)
+    if found is None or verb in _WITHOUT:
+        return Indexed(text)
+    before, name, index, after = found.groups()
+    return Indexed(f"{before}{name}{after}", name, tuple(part.strip() for part in _at_top(index)))
+
+
+def _at_top(text: str) -> list[str]:
+    """The parts between commas that are in no parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def parse_index(
+    sink: ContractSink,
+    node: ScalarNode,
+    op: Operation,
+    indexed: Indexed,
+    ports: Mapping[str, Port],
+    declared: bool = True,
+) -> Operation:
+    """The operation with its index and threshold, their names judged."""
+    if op.threshold is not None:
+        threshold = _expression(sink, node, op.threshold.text, "the threshold")
+        op = replace(op, threshold=threshold or Expr("0"))
+    name = op.source if op.verb in ("copy", "store") else op.target
+    port = ports.get(name)
+    counter = port is not None and port.space == "counter"
+    accepted = counter or (port is not None and port.scratch)
+    if indexed.name and not accepted and declared:
+        sink.add(
+            "PL0015",
+            f"`{indexed.name}` takes no index",
+            node.span,
+            *((Label(port.span, "declared here"),) if port is not None and port.span else ()),
+            expected="an index of a counter or of scratch memory",
+            found=f"{indexed.name}[{', '.join(indexed.parts)}]",
+        )
+        return op
+    most = 1 if counter else 2
+    if accepted and not 1 <= len(indexed.parts) <= most:
+        sink.add(
+            "PL0015",
+            f"`{op.verb} {name}` does not say which " + ("counter" if counter else "piece"),
+            node.span,
+            expected=f"{name}[FIELD]" + ("" if counter else f" or {name}[FIELD, PIECE]"),
+            found=f"{name}[{', '.join(indexed.parts)}]" if indexed.name else name,
+        )
+        return op
+    if not accepted:
+        return op
+    parts = [_expression(sink, node, part, "the index") for part in indexed.parts]
+    first = indexed.parts[0]
+    if parts[0] is not None and sink.known.get(first) != "field" and not sink.incomplete:
+        sink.add(
+            "PL0031",
+            f"the index of `{name}` cannot be `{first}`",
+            _inside(node, first),
+            expected="a field of the work item",
+            found=first,
+        )
+    return replace(op, index=tuple(part for part in parts if part is not None))
+
+
+def _expression(sink: ContractSink, node: ScalarNode, text: str, what: str) -> Expr | None:
+    expr = Expr(text, _inside(node, text))
+    try:
+        expression.check_syntax(expr)
+    except PipelinkError as problem:
+        sink.take(problem)
+        return None
+    sink.check_names(expr, what, PER_ITEM)
+    return expr
+
+
+def _inside(node: ScalarNode, text: str) -> Span:
+    """The place of a part of the operation, from its end: the verb's words may look the same."""
+    offset = 0 if node.plain else 1
+    at = node.text.rfind(text)
+    if at < 0 or node.span.length != len(node.text) + 2 * offset:
+        return node.span
+    return replace(node.span, column=node.span.column + at + offset, length=max(1, len(text)))
+
+
+def format_operation(op: Operation) -> str:
+    """The operation as it is written in a contract."""
+    if op.verb == "copy":
+        return f"copy {op.source} -> {op.target}.{op.member}"
+    if op.verb == "store":
+        return f"store {op.target} -> {op.source}"
+    if op.verb == "mma" and op.source:
+        return f"mma {op.target} -> {op.source}"
+    if op.verb == "commit" and op.source:
+        return f"commit {op.source} -> {op.target}"
+    if op.verb == "await" and op.target.startswith("tensor"):
+        return f"await {op.target}"
+    if op.verb == "wait_until":
+        return f"wait_until {op.target}{op.piece} {op.threshold}"
+    if op.verb == "await":
+        return f"await {op.target} {op.count}" + (" full" if op.full else "")
+    if op.verb == "release":
+        return f"release {op.target} lag {op.lag}"
+    return f"{op.verb} {op.target}{op.piece}".strip()

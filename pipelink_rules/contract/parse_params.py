@@ -43,7 +43,7 @@ NUMERIC_KEYS = {
 FLAG_KEYS = dict.fromkeys(CODEGEN_FLAGS, False)
 
 
-def read_param(name: str, block: Block) -> Param:
+def parse_param(name: str, block: Block) -> Param:
     kind = block.word("type", ("int", "dtype"), "")
     if kind == "dtype":
         for key in ("min", "max", "multiple_of"):
@@ -61,8 +61,8 @@ def read_param(name: str, block: Block) -> Param:
     node = block.scalar("default", "a value")
     default = _value(block, node, kind) if node else None
     param = Param(name, kind, choices, least, most, step, default, block.span)
-    if node is not None and default is not None and (reason := refused(param, default)):
-        block.findings.add(
+    if node is not None and default is not None and (reason := violated_limit(param, default)):
+        block.sink.add(
             "PL0017",
             f"{block.named('default')} is not a value it allows",
             node.span,
@@ -77,7 +77,7 @@ def _value(block: Block, node: ScalarNode, kind: str) -> int | str | None:
         value = block.number(node, f"a value of {block.what}", -1, -LARGEST)
         return value if node.text == str(value) else None
     if kind == "dtype" and node.text not in DTYPES:
-        block.findings.add(
+        block.sink.add(
             "PL0009",
             f"a value of {block.what} cannot be `{node.text}`",
             node.span,
@@ -89,7 +89,7 @@ def _value(block: Block, node: ScalarNode, kind: str) -> int | str | None:
     return node.text
 
 
-def refused(param: Param, value: int | str) -> str:
+def violated_limit(param: Param, value: int | str) -> str:
     """What the parameter allows, where that is not `value`; else ""."""
     if param.choices and value not in param.choices:
         return "one of " + ", ".join(map(str, param.choices))
@@ -104,21 +104,21 @@ def refused(param: Param, value: int | str) -> str:
     return ""
 
 
-def read_symbol(name: str, block: Block) -> Symbol:
+def parse_symbol(name: str, block: Block) -> Symbol:
     least = block.integer("min", 0, 0)
     most = block.integer("max", LARGEST, 0)
     if most < least:
-        block.findings.add(
+        block.sink.add(
             "PL0017",
             f"{block.what} has no value",
-            block.places["max"],
+            block.value_spans["max"],
             expected="min <= max",
             found=f"min {least}, max {most}",
         )
     return Symbol(name, least, most, block.integer("multiple_of", 1, 1), block.span)
 
 
-def read_work(top: Block) -> Work | None:
+def parse_work(top: Block) -> Work | None:
     block = top.block("work", WORK_KEYS)
     if block is None:
         return None
@@ -154,7 +154,7 @@ def read_work(top: Block) -> Work | None:
     _check_indices(top, fields)
     kind = block.scalar("kind", "a word")
     if kind is not None and (reason := invalid_identifier_reason(kind.text)):
-        top.findings.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
+        top.sink.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
     return Work(
         kind.text if kind else "",
         direction,
@@ -182,7 +182,7 @@ def _check_indices(top: Block, fields: list[WorkField]) -> None:
     names = [field.name for field in fields]
     for field in fields:
         if field.index_within and field.index_within not in names:
-            top.findings.add(
+            top.sink.add(
                 "PL0016",
                 f"`index_within` of work field `{field.name}` names `{field.index_within}`, "
                 "which is not declared",
@@ -198,7 +198,7 @@ def _axes(block: Block) -> tuple[str, ...]:
         if node.text in AXES:
             found.append(node.text)
         else:
-            block.findings.add(
+            block.sink.add(
                 "PL0009",
                 f"{block.named('along')} cannot be `{node.text}`",
                 node.span,
@@ -212,17 +212,17 @@ def _cluster(block: Block) -> tuple[Expr, ...]:
     """`cluster` of a schedule."""
     found = block.exprs("cluster", COMPILE_TIME)
     if found and len(found) != len(AXES):
-        block.findings.add(
+        block.sink.add(
             "PL0017",
             f"{block.named('cluster')} has {len(found)} extents",
-            block.places["cluster"],
+            block.value_spans["cluster"],
             expected="[x, y]: CTAs along both axes of a cluster",
             found=str(len(found)),
         )
     return found
 
 
-def read_numeric(top: Block) -> Numeric:
+def parse_numeric(top: Block) -> Numeric:
     block = top.block("numeric", NUMERIC_KEYS)
     if block is None:
         return Numeric()

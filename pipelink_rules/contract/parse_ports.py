@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipelink_rules.contract.block_parser import Block
-from pipelink_rules.contract.findings import ContractFindings
+from pipelink_rules.contract.block_parser import Block, ContractSink
 from pipelink_rules.contract.yaml_tree import Node, ScalarNode, SequenceNode
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import (
@@ -76,7 +75,7 @@ PER_ITEM = ("param", "field")
 MOST_STAGES = 32
 
 
-def read_role_name(block: Block, roles: Collection[str], default: str = "") -> str:
+def parse_role_name(block: Block, roles: Collection[str], default: str = "") -> str:
     """A clause `role` that names a declared role."""
     node = block.scalar("role", "the name of a role")
     return default if node is None else _role(block, node, roles)
@@ -84,7 +83,7 @@ def read_role_name(block: Block, roles: Collection[str], default: str = "") -> s
 
 def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
     if node.text not in roles:
-        block.findings.add(
+        block.sink.add(
             "PL0016",
             f"{block.what} names role `{node.text}`, which is not declared",
             node.span,
@@ -93,10 +92,10 @@ def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
     return node.text
 
 
-def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
+def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
     """One port; clauses that do not fit its space are findings."""
     space = block.word("space", SPACES, "")
-    role = read_role_name(block, roles)
+    role = parse_role_name(block, roles)
     if space:
         for clause, spaces in CLAUSES.items():
             if space not in spaces:
@@ -113,19 +112,19 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
     members: tuple[Member, ...] = ()
     if space == "ring":
         _check_ring(block, out)
-        members = _members(block)
+        members = _parse_members(block)
     elif space in ("tensor_memory", "registers", "global"):
         scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
-        members = (_member("", block, scope, block.span),)
+        members = (_parse_member("", block, scope, block.span),)
     if space == "tensor_memory" and not out:
         block.refuse("stages", "it reads; the producer says how many stages there may be")
     two = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
     if space in two and members[0].shape and len(members[0].shape) != 2:
-        block.findings.add(
+        block.sink.add(
             "PL0017",
             f"{block.named('shape')} is not that of "
             + ("a fragment" if space == "registers" else "tensor memory"),
-            block.places["shape"],
+            block.value_spans["shape"],
             expected=two[space],
             found=f"{len(members[0].shape)} extents",
         )
@@ -142,12 +141,12 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
         proxy=block.word("proxy", PROXIES, "generic"),
         arrivals=block.expr("arrivals", COMPILE_TIME) or Expr("1"),
         tx_bytes=block.expr("tx_bytes", PER_ITEM),
-        stages=_stages(block),
+        stages=_parse_stages(block),
         raw=block.flag("raw", False),
         fragment=block.word("fragment", FRAGMENTS, ""),
         in_place=word.text if word else "",
         pending=block.integer("pending", 0, 0, 16),
-        tile=_tile(block),
+        tile=_parse_tile(block),
         align=block.choice("align", ALIGNMENTS, 16),
         scratch=block.flag("scratch", False),
         init=block.word("init", INITS, ""),
@@ -155,30 +154,30 @@ def read_port(name: str, block: Block, roles: Collection[str]) -> Port:
         scope=block.word("scope", SCOPES, ""),
         type=block.word("type", SCALARS, ""),
         span=block.span,
-        spans=tuple(sorted(block.places.items())),
+        spans=tuple(sorted(block.value_spans.items())),
     )
 
 
-def check_in_place(findings: ContractFindings, ports: dict[str, Port]) -> None:
+def check_in_place(sink: ContractSink, ports: dict[str, Port]) -> None:
     """`in_place` names a register in port of the same role with the same fragment."""
     for port in ports.values():
         if not port.in_place:
             continue
         other = ports.get(port.in_place)
-        fitting = [
+        usable = [
             item.name
             for item in ports.values()
             if (item.space, item.direction, item.role, item.fragment)
             == ("registers", "in", port.role, port.fragment)
         ]
-        if other is None or other.name not in fitting:
-            findings.add(
+        if other is None or other.name not in usable:
+            sink.add(
                 "PL0016",
                 f"`in_place` of port `{port.name}` names `{port.in_place}`, "
                 + ("which is not declared" if other is None else "which is not such a port"),
                 port.where("in_place"),
                 expected=f"a register in port of role `{port.role}` with the same fragment",
-                suggestions=similar_name_help(port.in_place, fitting, "such ports"),
+                helps=similar_name_help(port.in_place, usable, "such ports"),
             )
 
 
@@ -195,9 +194,9 @@ def _check_ring(block: Block, out: bool) -> None:
         )
 
 
-def _members(block: Block) -> tuple[Member, ...]:
+def _parse_members(block: Block) -> tuple[Member, ...]:
     found = tuple(
-        _member(name, inner, COMPILE_TIME, inner.span)
+        _parse_member(name, inner, COMPILE_TIME, inner.span)
         for name, inner in block.blocks("item", MEMBER_KEYS, "tile")
     )
     if "item" in block and not found:
@@ -205,24 +204,24 @@ def _members(block: Block) -> tuple[Member, ...]:
     return found
 
 
-def _member(name: str, block: Block, scope: tuple[str, ...], span: Span) -> Member:
+def _parse_member(name: str, block: Block, scope: tuple[str, ...], span: Span) -> Member:
     shape = block.exprs("shape", scope)
     modes = block.items("strides", "strides")
-    strides = tuple(mode for node in modes if (mode := _mode(block, node, scope)))
+    strides = tuple(mode for node in modes if (mode := _parse_mode(block, node, scope)))
     if modes and shape and len(modes) != len(shape):
-        block.findings.add(
+        block.sink.add(
             "PL0017",
             f"{block.named('strides')} has another rank than `shape`",
-            block.places["strides"],
+            block.value_spans["strides"],
             expected=f"{len(shape)} strides, one a mode of the shape",
             found=str(len(modes)),
         )
     swizzle = block.choice("swizzle", SWIZZLES, 0) if "item" not in block else 0
-    place = block.places.get("swizzle", block.places.get("strides", span))
+    place = block.value_spans.get("swizzle", block.value_spans.get("strides", span))
     return Member(name, block.dtype("dtype"), shape, Layout(strides, swizzle, place), span)
 
 
-def _mode(
+def _parse_mode(
     block: Block, node: Node, scope: tuple[str, ...]
 ) -> Expr | tuple[tuple[Expr, Expr], ...] | None:
     """A stride, or a nested mode as a list of [extent, stride] pairs, innermost first."""
@@ -242,28 +241,28 @@ def _mode(
     return tuple(pairs) or None
 
 
-def _stages(block: Block) -> Stages:
+def _parse_stages(block: Block) -> Stages:
     inner = block.block("stages", STAGES_KEYS)
     if inner is None:
         return Stages()
     least = inner.integer("min", 1, 1, MOST_STAGES)
     most = inner.integer("max", max(8, least), 1, MOST_STAGES)
     if most < least:
-        block.findings.add(
+        block.sink.add(
             "PL0017",
             f"{block.named('stages')} leaves no choice",
-            block.places["stages"],
+            block.value_spans["stages"],
             expected="min <= max",
             found=f"min {least}, max {most}",
         )
     return Stages(least, max(least, most), inner.span)
 
 
-def read_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
+def parse_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
     """One buffer."""
     return Buffer(
         name=name,
-        role=read_role_name(block, roles),
+        role=parse_role_name(block, roles),
         bytes=block.expr("bytes", COMPILE_TIME) or Expr("1"),
         align=block.choice("align", ALIGNMENTS, 16),
         stages=block.integer("stages", 1, 1, MOST_STAGES),
@@ -271,14 +270,14 @@ def read_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
     )
 
 
-def read_barrier(name: str, block: Block, roles: Collection[str]) -> NamedBarrier:
+def parse_barrier(name: str, block: Block, roles: Collection[str]) -> NamedBarrier:
     """One named barrier."""
     members = tuple(_role(block, node, roles) for node in block.words("roles", "roles"))
     count = block.expr("count", COMPILE_TIME) or Expr("32")
     return NamedBarrier(name, members, count, block.span)
 
 
-def _tile(block: Block) -> TileAccess | None:
+def _parse_tile(block: Block) -> TileAccess | None:
     """The clause `tile` of a global port."""
     inner = block.block("tile", TILE_KEYS)
     if inner is None:
@@ -287,31 +286,31 @@ def _tile(block: Block) -> TileAccess | None:
     box = inner.exprs("box", COMPILE_TIME)
     shape = block.nodes.get("shape")
     if box and isinstance(shape, SequenceNode) and not len(box) == len(shape.items) <= 5:
-        block.findings.add(
+        block.sink.add(
             "PL0017",
             f"{inner.named('box')} has another rank than `shape`, or more than 5 modes",
-            inner.places["box"],
+            inner.value_spans["box"],
             expected=f"{len(shape.items)} extents, slowest first",
             found=str(len(box)),
         )
     swizzle = inner.choice("swizzle", SWIZZLES, 0)
-    return TileAccess(box, swizzle, _along(inner), inner.span)
+    return TileAccess(box, swizzle, _parse_along(inner), inner.span)
 
 
-def _along(block: Block) -> tuple[str, ...] | None:
+def _parse_along(block: Block) -> tuple[str, ...] | None:
     """The work fields that the coordinates depend on; None where it is left out."""
     if "along" not in block:
         return None
-    known = block.findings.known
+    known = block.sink.known
     found = []
     for node in block.items("along", "work fields", may_be_empty=True):
         if not isinstance(node, ScalarNode):
             block.wrong(node, "a work field", block.named("along"))
-        elif known.get(node.text) == "field" or block.findings.blind:
+        elif known.get(node.text) == "field" or block.sink.incomplete:
             found.append(node.text)
         else:
             fields = [name for name, kind in known.items() if kind == "field"]
-            block.findings.add(
+            block.sink.add(
                 "PL0016",
                 f"{block.named('along')} names `{node.text}`, which is not a work field",
                 node.span,

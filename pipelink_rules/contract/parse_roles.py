@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelink_rules.contract.block_parser import Block
-from pipelink_rules.contract.parse_operations import OperationScope, read_body, uses_mma
+from pipelink_rules.contract.parse_operations import OperationScope, parse_body, uses_mma
 from pipelink_rules.contract.parse_ports import COMPILE_TIME
 from pipelink_rules.model.contract import Registers, Role, Work
 from pipelink_rules.model.source_span import Expr
@@ -17,7 +17,7 @@ ROLE_KEYS = dict.fromkeys(
 REGISTERS_KEYS = {"min": False, "want": False, "entry": False}
 
 
-def read_role(
+def parse_role(
     name: str,
     block: Block,
     work: Work | None,
@@ -38,23 +38,23 @@ def read_role(
                 "the work of this component is an input",
                 "set `direction: out` of `work`",
             )
-    bodies = {key: read_body(block, key, reach) for key in ("prologue", "body", "epilogue")}
+    bodies = {key: parse_body(block, key, reach) for key in ("prologue", "body", "epilogue")}
     mma = uses_mma(bodies["body"])
     return Role(
         name=name,
         warps=block.expr("warps", COMPILE_TIME) or Expr("1"),
         converged=block.word("converged", CONVERGED, "warp"),
         split=block.word("split", SPLIT, "role"),
-        registers=_registers(block, mma),
+        registers=_parse_registers(block, mma),
         scheduler=scheduler,
         uses_mma=mma,
         span=block.span,
-        spans=tuple(sorted(block.places.items())),
+        spans=tuple(sorted(block.value_spans.items())),
         **bodies,
     )
 
 
-def _registers(block: Block, mma: bool) -> Registers:
+def _parse_registers(block: Block, mma: bool) -> Registers:
     least = Expr("24")
     inner = block.block("registers", REGISTERS_KEYS)
     if inner is None:

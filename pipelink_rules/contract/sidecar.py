@@ -12,6 +12,7 @@ which every value that is not a plain word is JSON: readable, and the same bytes
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -21,12 +22,11 @@ from typing import Any, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 
-from pipelink_rules.contract.canonical_yaml import canonical_yaml
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
-from pipelink_rules.contract.interface import interface_of
 from pipelink_rules.contract.yaml_tree import describe, require_content
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
-from pipelink_rules.files.codec import decode, encode, format_key
+from pipelink_rules.files.codec import decode, encode, format_key, to_json
+from pipelink_rules.model.contract import round_registers
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
 
@@ -168,3 +168,117 @@ def _no_sidecar(file: str, reason: str) -> PipelinkError:
         suggestions=("build the component again",),
         subject=file,
     )
+
+
+def interface_of(variant: Variant) -> Variant:
+    """The variant as check, place and collect may see it."""
+    measured = tuple(
+        (
+            role,
+            replace(
+                item, registers=round_registers(item.registers), entry=round_registers(item.entry)
+            ),
+        )
+        for role, item in variant.measured
+    )
+    return replace(without_spans(variant), measured=measured)
+
+
+def dump_interface(variant: Variant) -> str:
+    """`<component>.interface.json`; `files.codec.read_json(path, Variant)` reads it."""
+    return to_json(interface_of(variant))
+
+
+def without_spans(variant: Variant) -> Variant:
+    """The variant without spans, file names and summary: what a comment cannot change."""
+    contract = _strip(variant.contract)
+    return replace(variant, contract=replace(contract, summary="", file=""))
+
+
+def _strip(noun: Any) -> Any:
+    if isinstance(noun, tuple):
+        return tuple(_strip(item) for item in noun)
+    if not dataclasses.is_dataclass(noun):
+        return noun
+    changes: dict[str, Any] = {}
+    for item in dataclasses.fields(noun):
+        value = getattr(noun, item.name)
+        if item.name == "span":
+            changes[item.name] = None
+        elif item.name == "spans":
+            changes[item.name] = ()
+        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
+            changes[item.name] = _strip(value)
+    return replace(noun, **changes)  # type: ignore[type-var]
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_NOT_WORDS = frozenset(
+    ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"]
+)  # YAML 1.1 reads these
+
+
+def canonical_yaml(data: dict[str, Any], order: tuple[str, ...] = ()) -> str:
+    """The text of a mapping; `order` puts some of its keys first."""
+    lines: list[str] = []
+    for key in (*order, *sorted(set(data) - set(order))):
+        _emit(lines, 0, f"{_scalar(key)}:", data[key])
+    return "\n".join(lines) + "\n"
+
+
+def _emit(lines: list[str], depth: int, head: str, value: Any, dash: str = "") -> None:
+    """Lines of `head` and its value; after a dash the contents are two columns further in."""
+    pad = "  " * depth + dash
+    inner = depth + 1 + (len(dash) // 2)
+    if isinstance(value, dict) and value:
+        lines.append(pad + head)
+        for key in sorted(value):
+            _emit(lines, inner, f"{_scalar(key)}:", value[key])
+    elif isinstance(value, list) and value:
+        flow = _flow(value)
+        if flow is not None and len(pad) + len(head) + len(flow) < 100:
+            lines.append(f"{pad}{head} {flow}")
+            return
+        lines.append(pad + head)
+        for item in value:
+            _emit_item(lines, inner, item)
+    else:
+        lines.append(f"{pad}{head} {_scalar(value)}")
+
+
+def _emit_item(lines: list[str], depth: int, item: Any) -> None:
+    if isinstance(item, dict) and item:
+        first, *rest = sorted(item)
+        _emit(lines, depth, f"{_scalar(first)}:", item[first], dash="- ")
+        for key in rest:
+            _emit(lines, depth + 1, f"{_scalar(key)}:", item[key])
+    else:
+        _emit(lines, depth, "-", item)
+
+
+def _flow(value: list[Any]) -> str | None:
+    """A short list on one line; None where it holds mappings of more than one key."""
+    parts = []
+    for item in value:
+        if isinstance(item, dict) and len(item) > 1:
+            return None
+        if isinstance(item, dict) and item:
+            ((key, inner),) = item.items()
+            part = (
+                None if isinstance(inner, (dict, list)) else f"{{{_scalar(key)}: {_scalar(inner)}}}"
+            )
+        else:
+            part = _flow(item) if isinstance(item, list) and item else _scalar(item)
+        if part is None:
+            return None
+        parts.append(part)
+    return f"[{', '.join(parts)}]"
+
+
+def _scalar(value: Any) -> str:
+    if value in ({}, []) and not isinstance(value, (bool, int, str)):
+        return "{}" if isinstance(value, dict) else "[]"
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_WORDS:
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in text)

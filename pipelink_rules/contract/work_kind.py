@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from pipelink_rules.contract.yaml_tree import MappingNode, read_nodes, read_text
+from pipelink_rules.contract.yaml_tree import MappingNode, parse_yaml, read_text
 from pipelink_rules.files.installed_files import shipped
 
 FOLDER = "kinds"
@@ -51,7 +51,7 @@ def _folders(contract: str) -> Iterator[Path]:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, changed: int) -> WorkKind:
-    nodes = read_nodes(read_text(path, str(path)), str(path))
+    nodes = parse_yaml(read_text(path, str(path)), str(path))
     return WorkKind(path.stem, _inner(nodes, "tile"), _inner(nodes, "fields"))
 
 

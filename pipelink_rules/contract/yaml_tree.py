@@ -122,7 +122,7 @@ def _neighbours(path: Path) -> tuple[str, ...]:
     return (f"beside it: {', '.join(found[:8])}",) if found else ()
 
 
-def read_nodes(text: str, file: str) -> Node:
+def parse_yaml(text: str, file: str) -> Node:
     """The one document of a text; PL0002 where it is not YAML, PL0003 where it is too much YAML."""
     builder = _Builder(text, file)
     try:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from pipelink_rules.contract.format_operation import format_operation
 from pipelink_rules.contract.item_layout import item_layout
+from pipelink_rules.contract.parse_operations import format_operation
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Operation, Port, Repeat
 from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp, Site

@@ -24,7 +24,7 @@ from pipelink_rules.check.check import check, check_stages, resolve_checked
 from pipelink_rules.contract.derive import complete
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import parse_contract
-from pipelink_rules.contract.yaml_tree import MappingNode, Node, SequenceNode, read_nodes
+from pipelink_rules.contract.yaml_tree import MappingNode, Node, SequenceNode, parse_yaml
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.placement import Placement
@@ -58,7 +58,7 @@ def texts() -> dict[str, dict[str, Any]]:
     for path in sorted((shipped_declarations.REPOSITORY / "components").glob("*/*.contract.yaml")):
         package = path.parent.relative_to(shipped_declarations.REPOSITORY).as_posix()
         label = f"//{package}:{path.name.split('.')[0]}"
-        nodes = read_nodes(path.read_text(encoding="utf-8"), str(path))
+        nodes = parse_yaml(path.read_text(encoding="utf-8"), str(path))
         found[label] = data_of(complete(nodes, str(path)))
     return found
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.model import ELSEWHERE, Origin
-from pipelink_rules.contract.format_operation import format_operation
+from pipelink_rules.contract.parse_operations import format_operation
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, Operation, Port, Repeat, Role
 from pipelink_rules.model.operation import repeats

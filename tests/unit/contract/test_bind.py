@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from sample_contract import SAMPLE
 
-from pipelink_rules.contract.bind import bind
-from pipelink_rules.contract.codegen_flags import normal_flags
+from pipelink_rules.contract.bind import bind, normal_flags
 from pipelink_rules.contract.load import load_contract, parse_contract
-from pipelink_rules.contract.parse_params import refused
+from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract, Param
@@ -61,7 +60,7 @@ def test_parameters_are_gone_after_binding() -> None:
 def smallest(param: Param) -> int | str:
     """A value that the parameter allows."""
     return next(
-        value for value in (*param.choices, *range(1, 1 << 20)) if not refused(param, value)
+        value for value in (*param.choices, *range(1, 1 << 20)) if not violated_limit(param, value)
     )
 
 

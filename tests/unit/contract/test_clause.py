@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.contract.format_operation import format_operation
 from pipelink_rules.contract.load import load_contract
+from pipelink_rules.contract.parse_operations import format_operation
 from pipelink_rules.model.operation import operations
 
 ROOT = Path(__file__).parents[3]

@@ -12,10 +12,15 @@ from hypothesis import strategies as st
 from sample_contract import SAMPLE
 
 from pipelink_rules.contract.bind import bind
-from pipelink_rules.contract.canonical_yaml import canonical_yaml
-from pipelink_rules.contract.interface import dump_interface, interface_of, without_places
 from pipelink_rules.contract.load import load_contract, parse_contract
-from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
+from pipelink_rules.contract.sidecar import (
+    canonical_yaml,
+    dump_interface,
+    dump_sidecar,
+    interface_of,
+    load_sidecar,
+    without_spans,
+)
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
@@ -62,7 +67,7 @@ def test_round_trip(tmp_path: Path) -> None:
     text = dump_sidecar(measured, BUILD)
     variant, build = load_sidecar(written(tmp_path, text))
     assert build == BUILD
-    assert without_places(variant) == interface_of(measured)
+    assert without_spans(variant) == interface_of(measured)
     assert dict(variant.measured)["compute"] == Measured(48, 160, 0, 0)
     assert variant.contract.span is not None and variant.contract.file == variant.contract.span.file
     assert dump_sidecar(variant, build) == text

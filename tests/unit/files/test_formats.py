@@ -14,8 +14,7 @@ from shipped_declarations import megakernels, placement_of, program_of
 
 from pipelink_rules.actions.component import ObjectRecord
 from pipelink_rules.actions.link_actions import LinkTimes
-from pipelink_rules.contract.interface import dump_interface
-from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
+from pipelink_rules.contract.sidecar import dump_interface, dump_sidecar, load_sidecar
 from pipelink_rules.diagnostics.diagnostic import (
     CheckResult,
     Diagnostic,
