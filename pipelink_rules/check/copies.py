@@ -303,7 +303,7 @@ def _coverage(
         labels(
             (
                 tensor.tile.span,
-                f"{plural(times, 'box')[:-1] + 'es' if times > 1 else '1 box'} of {box}{by}",
+                f"{plural(times, 'box', 'es')} of {box}{by}",
             ),
             (member.span, f"{shape_of(member)} {member.dtype}: {size} bytes"),
         ),

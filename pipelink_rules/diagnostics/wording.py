@@ -25,9 +25,9 @@ def similar_name_help(word: str, known: Iterable[str], what: str = "") -> tuple[
     return (f"{what or 'known'}: " + ", ".join(shown),)
 
 
-def plural(number: int, noun: str) -> str:
+def plural(number: int, noun: str, ending: str = "s") -> str:
     """`1 stage`, `2 stages`."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{number} {noun}{'' if number == 1 else ending}"
 
 
 def list_of(names: Iterable[object], last: str = ",") -> str:

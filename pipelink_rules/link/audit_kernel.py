@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pipelink_rules.diagnostics.allow import apply_allowances
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.wording import list_of
+from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.linker_log import LinkLog
@@ -351,7 +351,7 @@ def _wrong(sites: list[BarrierSite], wanted: Counter[str], threads: int) -> Iter
 
 
 def _sites(number: int) -> str:
-    return "1 site" if number == 1 else f"{number or 'no'} sites"
+    return plural(number, "site") if number else "no sites"
 
 
 def _expected(wanted: Counter[str], threads: int) -> str:

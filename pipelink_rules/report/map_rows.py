@@ -7,6 +7,7 @@ from functools import cache
 
 from pipelink_rules.check.protocol.initiation_interval import interval
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.glue.parameters import kernel_parameters
 from pipelink_rules.model.linked_kernel import Audit, BarrierSite, KernelParameter
 from pipelink_rules.model.placement import Placement
@@ -190,9 +191,7 @@ def _box(parameter: KernelParameter) -> str:
 def _site(site: BarrierSite) -> str:
     number = "in a register" if site.id < 0 else str(site.id)
     threads = f" of {site.threads}" if site.threads > 0 else ""
-    return f"{number}: {site.kind}{threads} at {site.sites} " + (
-        "site" if site.sites == 1 else "sites"
-    )
+    return f"{number}: {site.kind}{threads} at {plural(site.sites, 'site')}"
 
 
 def code_rows(audit: Audit) -> Rows:

@@ -16,6 +16,7 @@ import SCons.Errors
 import SCons.Node.FS
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.bad_input import reporting_bad_input
 from pipelink_rules.model.source_span import Span
@@ -90,8 +91,7 @@ def _warm() -> None:
 
 
 def _summary(action: Action, findings: int) -> str:
-    plural = "error" if findings == 1 else "errors"
-    return f"{action.mnemonic} of {action.subject}: {findings} {plural}"
+    return f"{action.mnemonic} of {action.subject}: {plural(findings, 'error')}"
 
 
 def _remove(names: list[str]) -> None:
