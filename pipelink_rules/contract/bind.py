@@ -278,7 +278,7 @@ def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, 
                 place,
                 expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
                 found=flag,
-                helps=(
+                suggestions=(
                     *similar_name_help(name, FLAG_DEFAULTS),
                     "other compiler options go to `copts`",
                 ),

@@ -352,7 +352,7 @@ class ContractSink(DiagnosticSink):
                     "PL0031",
                     f"{clause} names `{name}`, which is not declared",
                     place,
-                    helps=similar_name_help(name, usable, "declared"),
+                    suggestions=similar_name_help(name, usable, "declared"),
                 )
             elif known[name] not in scope:
                 accepted = " and ".join(_PLURAL[kind] for kind in scope)

@@ -57,6 +57,17 @@ class ClauseTable:
         """Replaces the value of a clause."""
         self.entries = [(name, node if name.text == key else old) for name, old in self.entries]
 
+    def inner(self, key: str, span: Span | None = None) -> ClauseTable:
+        """The mapping of a clause, empty where it is not written."""
+        return ClauseTable(self.get(key) or MappingNode((), span or self.span))
+
+    def store(self, key: str, table: ClauseTable) -> None:
+        """Puts the mapping of a clause back, or adds it where it has entries."""
+        if table.whole and key in self:
+            self.put(key, table.node())
+        elif table.whole and table.entries:
+            self.fill(key, table.node())
+
     def node(self) -> MappingNode:
         return MappingNode(tuple(self.entries), self.span)
 

@@ -37,10 +37,8 @@ from pipelink_rules.model.source_span import Span
 ROWS_PER_WARP = 16  # PTX ISA, wgmma: a warp holds 16 of the 64 rows of an accumulator fragment
 SWIZZLE_ALIGNMENT = {"128": "1024", "64": "512", "32": "256"}  # 8 rows of the swizzle span
 PLAIN_ALIGNMENT = "128"  # cp.async.bulk.tensor: shared address without a swizzle
-WANT_FRAGMENT, WANT_OTHERS = (
-    "240",
-    "40",
-)  # setmaxnreg of consumers and producers in CUTLASS's kernels
+# The setmaxnreg values of consumers and producers in the kernels of CUTLASS.
+WANT_FRAGMENT, WANT_OTHERS = "240", "40"
 FIRST_VERSION = "1.0.0"
 # Clauses that only ports of one space have, in the order in which they decide the space.
 SPACE_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -50,6 +48,7 @@ SPACE_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("counter", ("scope", "count")),
 )
 
+_TABLES = ("roles", "ports", "buffers", "named_barriers")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _OUT = re.compile(
     rf"(?:acquire|expect|write|signal) ({_NAME})|copy {_NAME}(?:\[.*\])? ?-> ?({_NAME})\."
@@ -73,10 +72,8 @@ class _Deriver:
         self.top = ClauseTable(top)
         self.work = self._work()
         self.kind = find_kind(self.work.text("kind"), file)
-        self.roles = self._tables("roles")
-        self.ports = self._tables("ports")
-        self.buffers = self._tables("buffers")
-        self.barriers = self._tables("named_barriers")
+        self.tables = {key: self._tables(key) for key in _TABLES}
+        self.roles, self.ports, self.buffers, self.barriers = self.tables.values()
         self.lines = [
             line for name, role in self.roles.items() for line in operation_lines(name, role)
         ]
@@ -97,12 +94,7 @@ class _Deriver:
             self._buffer(name, buffer)
         for name, barrier in self.barriers.items():
             self._barrier(name, barrier)
-        for key, tables in (
-            ("roles", self.roles),
-            ("ports", self.ports),
-            ("buffers", self.buffers),
-            ("named_barriers", self.barriers),
-        ):
+        for key, tables in self.tables.items():
             self._put_back(key, tables)
         self._numeric()
         self.top.fill("version", FIRST_VERSION)
@@ -125,8 +117,7 @@ class _Deriver:
         table = ClauseTable(self.top.get(key))
         for name, inner in tables.items():
             table.put(name, inner.node())
-        if table.whole:
-            self.top.put(key, table.node())
+        self.top.store(key, table)
 
     def _work(self) -> ClauseTable:
         """`work: gemm_tile` is short for `work: {kind: gemm_tile}`."""
@@ -159,19 +150,14 @@ class _Deriver:
         span = self.work.span
         names = tuple(ScalarNode(name, True, span) for name in kind.tile)
         self.work.fill("tile", SequenceNode(names, span))
-        params = ClauseTable(self.top.get("params") or MappingNode((), span))
-        if not params.whole:
-            return
+        params = self.top.inner("params", span)
         missing = [
             (ScalarNode(name, True, span), node)
             for name, node in kind.tile.items()
             if name not in params
         ]
         params.entries = [*missing, *params.entries]
-        if "params" in self.top:
-            self.top.put("params", params.node())
-        else:
-            self.top.fill("params", params.node() if params.entries else None)
+        self.top.store("params", params)
 
     def _fields(self, kind: WorkKind) -> None:
         """Fields without clauses of their own have those of the kind."""
@@ -182,20 +168,15 @@ class _Deriver:
                 if self.work.text("direction") == "out":
                     entries = tuple(item for item in entries if item[0].text != "default")
                 fields.put(name.text, MappingNode(entries, node.span))
-        if fields.whole:
-            self.work.put("fields", fields.node())
+        self.work.store("fields", fields)
 
     def _numeric(self) -> None:
         spaces = {port.text("space") for port in self.ports.values()}
         if not spaces & {"registers", "tensor_memory"}:
             return
-        numeric = ClauseTable(self.top.get("numeric") or MappingNode((), self.top.span))
+        numeric = self.top.inner("numeric")
         numeric.fill("accumulate", "f32")
-        if "numeric" in self.top:
-            if numeric.whole:
-                self.top.put("numeric", numeric.node())
-        else:
-            self.top.fill("numeric", numeric.node())
+        self.top.store("numeric", numeric)
 
     def _archs(self) -> SequenceNode | None:
         spaces = {port.text("space") for port in self.ports.values()}
@@ -223,16 +204,13 @@ class _Deriver:
             role.fill("warps", f"{_factor(shape[0])} // {ROWS_PER_WARP}")
         if wgmma:
             role.fill("converged", "warpgroup")
-        registers = ClauseTable(role.get("registers") or MappingNode((), role.span))
+        registers = role.inner("registers")
         if "min" not in registers:
             registers.fill("want", WANT_FRAGMENT if fragments else WANT_OTHERS)
             registers.fill("min", _estimate(fragments))
         if wgmma and len(shape) == 2:
             registers.fill("entry", f"{_factor(shape[1])} // 2 + 26")
-        if "registers" not in role:
-            role.fill("registers", registers.node())
-        elif registers.whole:
-            role.put("registers", registers.node())
+        role.store("registers", registers)
 
     def _only_role(self) -> str:
         names = list(self.roles)
@@ -307,17 +285,14 @@ class _Deriver:
                 continue
             shape, tensor = member.texts("shape"), port.texts("shape")
             swizzle = member.text("swizzle")
-            tile = ClauseTable(port.get("tile") or MappingNode((), line.span))
+            tile = port.inner("tile", line.span)
             if len(shape) != len(tensor) or not tile.whole or "box" in tile:
                 return
             if "tile" not in port and swizzle in ("", "0"):
                 return  # one bulk copy of whole rows: no tensor map
             tile.fill("box", member.get("shape"))
             tile.fill("swizzle", swizzle)
-            if "tile" in port:
-                port.put("tile", tile.node())
-            else:
-                port.fill("tile", tile.node())
+            port.store("tile", tile)
             return
 
     def _other_side(self, name: str, line: OperationLine) -> ClauseTable | None:

@@ -235,7 +235,7 @@ def _check_name(
                 span,
                 expected=_kinds(accepted),
                 found=name,
-                helps=similar_name_help(name, usable, "it can be used on"),
+                suggestions=similar_name_help(name, usable, "it can be used on"),
             )
         return False
     declared = reach.span(name)
@@ -248,7 +248,7 @@ def _check_name(
             *there,
             expected=_kinds(accepted),
             found=_kinds((kind,)),
-            helps=similar_name_help(name, usable, "it can be used on"),
+            suggestions=similar_name_help(name, usable, "it can be used on"),
         )
         return False
     if reach.role not in reach.owners(name):

@@ -177,7 +177,7 @@ def check_in_place(sink: ContractSink, ports: dict[str, Port]) -> None:
                 + ("which is not declared" if other is None else "which is not such a port"),
                 port.where("in_place"),
                 expected=f"a register in port of role `{port.role}` with the same fragment",
-                helps=similar_name_help(port.in_place, usable, "such ports"),
+                suggestions=similar_name_help(port.in_place, usable, "such ports"),
             )
 
 
