@@ -1,4 +1,4 @@
-"""Writes docs/catalogue.md and docs/errors/index.md: python docs/make_catalogue.py.
+"""Writes docs/coverage.md and docs/errors/index.md: python docs/make_catalogue.py.
 
 Both are made of the front matter of the error pages and of docs/failures.yaml.
 """
@@ -17,7 +17,7 @@ sys.path.insert(0, str(DOCS.parent))
 
 from pipelink_rules.diagnostics.catalogue import FAMILIES, Code, catalogue  # noqa: E402
 
-PAGE = DOCS / "catalogue.md"
+PAGE = DOCS / "coverage.md"
 INDEX = DOCS / "errors" / "index.md"
 INDEX_HEAD = """# Diagnostics by code
 

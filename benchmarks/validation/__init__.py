@@ -1,4 +1,4 @@
-"""Does the checker find what is wrong, and only that?  docs/proof.md.
+"""Does the checker find what is wrong, and only that?  docs/validation.md.
 
 Mutants, model checker, fuzzer and copies of the repository are those of the tests.
 """

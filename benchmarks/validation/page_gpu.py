@@ -1,4 +1,4 @@
-"""Generate the part of docs/proof.md about runs on a GPU: results -> lines.
+"""Generate the part of docs/validation.md about runs on a GPU: results -> lines.
 
 A section that has not been run says so, with the command that runs it.
 """
@@ -18,28 +18,28 @@ BAD = ("hang", "fault", "race", "wrong numbers")
 
 
 def gpu_lines(
-    results: dict[str, Any], harmless: Mapping[str, str], megakernels: Iterable[str]
+    results: dict[str, Any], cases: Mapping[str, Any], megakernels: Iterable[str]
 ) -> list[str]:
-    """All sections, in order.
+    """Return all sections, in order.
 
-    harmless: mistake -> why it may well go right.  megakernels: those that have to be there.
+    cases: name -> row of refused_on_gpu.yaml.  megakernels: those that have to be listed.
     """
     lines: list[str] = []
     for title, key, command, render in (
         (
-            "Refused ones really fail",
+            "Refused kernels on a GPU",
             "forced",
             "python -m benchmarks.validation.refused_on_gpu",
-            partial(_forced, harmless),
+            partial(_refused, cases),
         ),
         (
-            "Accepted mutants run well",
+            "Accepted mutants on a GPU",
             "trials",
             "python -m benchmarks.validation.accepted_mutants",
             _trials,
         ),
         (
-            "A thousand launches",
+            "Repeated launches",
             "launches",
             "python -m benchmarks.validation.instrumented_launches",
             partial(_launches, megakernels),
@@ -68,27 +68,32 @@ def _ran(section: dict[str, Any]) -> str:
     )
 
 
-def _forced(harmless: Mapping[str, str], section: dict[str, Any]) -> Iterator[str]:
+def _refused(cases: Mapping[str, Any], section: dict[str, Any]) -> Iterator[str]:
     rows = section["rows"]
     counts = Counter(row["verdict"] for row in rows)
     bad = ", ".join(f"{counts[name]} {name}" for name in BAD if counts[name])
     yield (
-        f"{len(rows)} of the wrong megakernels of `benchmarks/validation/refused_on_gpu.yaml` "
-        "were forced through the link, the mistake in the machine code or in the tensor maps and "
-        "arrays that it is given, and launched under the runtime `watchdog` and, where that saw "
-        "nothing, `jitter`: "
-        f"{bad}; {counts['right']} went right, for the reasons given."
+        f"{len(rows)} of the invalid megakernels of `benchmarks/validation/refused_on_gpu.yaml` "
+        "were linked with allowed errors. The mistake is in the machine code, or in the tensor "
+        "maps and arrays that it receives. They were launched with the runtime `watchdog` "
+        f"and, if that saw nothing, `jitter`: {bad}; {counts['right']} computed correct results, "
+        "for the reasons given."
     )
     yield ""
-    yield "| mistake | megakernel | code | on the GPU | what was seen |"
+    yield "| mistake | megakernel | code | on the GPU | observation |"
     yield "|---|---|---|---|---|"
     for row in rows:
+        case = cases.get(row["name"], {})
         codes = ", ".join(_link(code) for code in row["codes"])
         observed = _cell(row["observed"])
         if row["verdict"] == "right":
-            observed += f". {harmless.get(row['name']) or '**No reason is written down.**'}"
-        head = f"| {_cell(row['what'])} | `{row['megakernel']}` | {codes} "
-        yield f"{head}| {row['verdict']} | {observed} |"
+            observed += f". {case.get('harmless') or '**No reason is written down.**'}"
+        what = _cell(case.get("what", row["what"]))
+        yield (f"| {what} | `{row['megakernel']}` | {codes} | {_verdict(row)} | {observed} |")
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    return "correct results" if row["verdict"] == "right" else str(row["verdict"])
 
 
 def verdict_of_trial(row: Mapping[str, Any]) -> str:
@@ -102,25 +107,23 @@ def _trials(section: dict[str, Any]) -> Iterator[str]:
     same = sum(bool(row.get("same")) for row in rows)
     ran = len(rows) - counts["refused"]
     yield (
-        f"{ran} accepted mutants, drawn with seed {section['seed']} from those that give "
-        "another kernel of the same sources, linked with the runtime `jitter` and launched: "
-        f"{counts['right']} compute what float64 says in every launch, "
-        f"{ran - counts['right']} do not. {same} have the machine code of the "
-        "megakernel as it is."
+        f"{ran} accepted mutants, drawn with seed {section['seed']} from those that result in "
+        "another kernel of the same sources, were linked with the runtime `jitter` and launched: "
+        f"the results of {counts['right']} agree with float64 in every launch, those of "
+        f"{ran - counts['right']} do not. {same} have the machine code of the unchanged megakernel."
     )
     yield ""
-    yield "| mutant | accepted as | machine code | launches | against float64 | bits |"
+    yield "| mutant | reason | machine code | launches | compared with float64 | bits |"
     yield "|---|---|---|--:|---|---|"
     for row in rows:
         seen = row["seen"]
-        code = "the same" if row.get("same") else "another"
+        code = "the same" if row.get("same") else "different"
         bits = _bits(seen)
-        said = (
-            "right" if row["verdict"] == "right" else _cell(f"{row['verdict']}: {row['observed']}")
-        )
+        agrees = row["verdict"] == "right"
+        result = "agrees" if agrees else _cell(f"{row['verdict']}: {row['observed']}")
         yield (
             f"| {_cell(row['text'])} | {row['reason']} | {code} | {seen.get('launches', 0)} "
-            f"| {said} | {bits} |"
+            f"| {result} | {bits} |"
         )
 
 
@@ -128,14 +131,14 @@ def _bits(seen: dict[str, Any]) -> str:
     if "other_bits" not in seen:
         return "not compared"
     count = seen["other_bits"]
-    return f"{count:,} elements differ" if count else "as of the megakernel"
+    return f"{count:,} elements differ" if count else "as the unchanged megakernel"
 
 
 def _launches(megakernels: Iterable[str], section: dict[str, Any]) -> Iterator[str]:
     yield (
-        "Every megakernel, launched again and again on one input; every bit is compared with the "
-        "first launch, the last result with float64. Delays are drawn anew every 20 launches. One "
-        "launch is recorded and compared with the contracts."
+        "Every megakernel is launched repeatedly on one input. Every bit is compared with the "
+        "first launch, the last result with float64. Delays are drawn anew every 20 launches. "
+        "One launch is recorded and compared with the contracts."
     )
     yield ""
     yield f"| megakernel | plain | with `jitter` | float64 | record | {' | '.join(TOOLS)} |"
@@ -148,7 +151,7 @@ def _launches(megakernels: Iterable[str], section: dict[str, Any]) -> Iterator[s
         ]
         known = [seen["wrong"] for seen in runs if "wrong" in seen]
         cells.append(
-            "not compared" if not known else f"{sum(known)} wrong" if any(known) else "right"
+            "not compared" if not known else f"{sum(known)} wrong" if any(known) else "agrees"
         )
         cells.append(_cell(row.get("recorded", row.get("problem", "not run"))))
         tools = row.get("sanitizer", {})
@@ -161,13 +164,13 @@ def _launches(megakernels: Iterable[str], section: dict[str, Any]) -> Iterator[s
 
 def _steady(section: dict[str, Any]) -> Iterator[str]:
     yield (
-        "The map estimates how many cycles a pipeline takes for a step, from its operations alone: "
-        "a bound from below, with data in the L2 cache and whatever components compute left out. "
-        "Measured is the kernel as it ships: launches in which every CTA takes so many steps, and "
-        "three times as many. Rows are streamed from memory, not from the L2 cache."
+        "The link map estimates the initiation interval of a pipeline from its operations: a lower "
+        "bound, with data in the L2 cache and without the computation of components. It is "
+        "compared with the kernel as it is shipped: launches in which every CTA performs N "
+        "steps and 3 N steps. Rows are streamed from memory, not from the L2 cache."
     )
     yield ""
-    yield "| megakernel | step | estimated | measured | measured / estimated | estimated bound |"
+    yield "| megakernel | step | estimated | measured | measured / estimated | bottleneck |"
     yield "|---|---|--:|--:|--:|---|"
     for row in section["rows"]:
         taken, said = row.get("measured", 0), row.get("cycles", 0)

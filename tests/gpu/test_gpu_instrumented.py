@@ -1,4 +1,4 @@
-"""Instrumented runtimes on a GPU: docs/instrumented.md, on small shapes."""
+"""Instrumented runtimes on a GPU: docs/debugging.md, on small shapes."""
 
 from __future__ import annotations
 

@@ -206,14 +206,14 @@ def _kernel(case: Case) -> bool:
 
 CLASSES: dict[str, Callable[[Case], bool]] = {
     "same-program": _same_program,
-    "numeric-promise": _numeric,
+    "numerical-contract": _numeric,
     "arguments-of-the-caller": _caller,
     "tensor-of-the-caller": _tensor,
-    "values-of-the-schedule": _work,
+    "values-of-the-scheduler": _work,
     "resources": _resources,
-    "types-at-both-ends": _types,
-    "another-right-protocol": _protocol,
-    "another-right-kernel": _kernel,
+    "types-of-both-endpoints": _types,
+    "another-correct-protocol": _protocol,
+    "another-correct-kernel": _kernel,
 }
 
 

@@ -1,4 +1,4 @@
-"""docs/catalogue.md is what the codes and docs/failures.yaml give, and what it names exists."""
+"""docs/coverage.md is what the codes and docs/failures.yaml give, and what it names exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def test_the_page_is_up_to_date() -> None:
-    page = (REPOSITORY / "docs/catalogue.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/coverage.md").read_text(encoding="utf-8")
     assert page == maker().render(), "run: python docs/make_catalogue.py"
     index = (REPOSITORY / "docs/errors/index.md").read_text(encoding="utf-8")
     assert index == maker().render_index(), "run: python docs/make_catalogue.py"

@@ -1,6 +1,6 @@
 """20,400 compositions, judged by the graph and run in every interleaving: they agree.
 
-benchmarks/validation/interleavings.py runs the same seeds and writes docs/proof.md.
+benchmarks/validation/interleavings.py runs the same seeds and writes docs/validation.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/instrumented.md shows what the commands print for the files in docs/examples/."""
+"""docs/debugging.md shows what the commands print for the files in docs/examples/."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_page_shows_what_the_command_prints(
 ) -> None:
     file = DOCS / "examples" / f"gemm.{name}.json"
     assert main([name, str(file)]) == STATUS[name]
-    page = (DOCS / "instrumented.md").read_text(encoding="utf-8")
+    page = (DOCS / "debugging.md").read_text(encoding="utf-8")
     assert f"```text\n{capsys.readouterr().out}```" in page
 
 
