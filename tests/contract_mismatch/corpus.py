@@ -1,7 +1,7 @@
 """Contract mismatches: components with one clause of the contract or one line of source changed.
 
 `corpus.yaml` lists them, and edits that match the contract; `known_gaps.yaml` lists mismatches that
-the audit does not report yet.  The edited components are the shipped ones, and those of `raw/`, whose
+the audit does not report yet.  Edited components are the shipped ones and those of `raw/`, whose
 barrier and copy instructions bypass the runtime.
 """
 
