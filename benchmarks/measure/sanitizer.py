@@ -6,11 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from benchmarks.measure.benchmark_kernels import Subject
 from benchmarks.measure.harness import note
+from benchmarks.paths import ROOT
 
 TOOLS = ("memcheck", "synccheck", "racecheck")
 _SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
@@ -44,10 +44,9 @@ def run_tool(subject: Subject, tool: str, timeout: int) -> dict[str, Any]:
     command = [program, "--tool", tool, "--error-exitcode", "9", sys.executable]
     command += ["-m", "pipelink_rules.cli", "run"]
     command += [str(subject.folder / f"{subject.name}.manifest.json"), *words, "--times", "1"]
-    top = Path(__file__).resolve().parents[1]
     try:
         done = subprocess.run(
-            command, cwd=top, capture_output=True, text=True, timeout=timeout, check=False
+            command, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False
         )
         text = done.stdout + done.stderr
         found = _SUMMARY.search(text)

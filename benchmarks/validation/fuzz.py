@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paths import RESULTS
+from benchmarks.paths import RESULTS, ROOT
 
 KEPT = 20  # faults of a kind that are written out
 
@@ -48,7 +48,8 @@ def main() -> int:
     for name in asked.kind or KINDS:
         words = ["--child", "--kind", name, "--count", str(asked.count)]
         words += ["--first", str(asked.first), "--seconds", str(asked.seconds)]
-        done = subprocess.run([sys.executable, __file__, *words], stdout=subprocess.PIPE, text=True)
+        command = [sys.executable, "-m", "benchmarks.validation.fuzz", *words]
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         crashed = {"inputs": 0, "faults": [f"the process ended with {done.returncode}"]}
         results[name] = json.loads(done.stdout) if done.returncode == 0 else crashed
         print(name, {k: v for k, v in results[name].items() if k != "codes"}, flush=True)
