@@ -26,7 +26,7 @@ from pipelink_rules.actions.requests import RequestedVariant
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.action import Action
-from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule, Session
+from pipelink_rules.scons.session import BUILD, ComponentRule, IncludeScope, RuntimeRule, Session
 
 if TYPE_CHECKING:
     from pipelink_rules.actions.compile_actions import CompileRequest
@@ -78,7 +78,7 @@ class Graph:
         self.session.actions[names[0]] = request.action
         if headers is not None:
             top = str(self.session.top)
-            self.session.scopes[names[0]] = Scope(
+            self.session.scopes[names[0]] = IncludeScope(
                 tuple(os.path.join(top, folder) for folder in headers.folders),
                 {node.abspath: node for node in headers.nodes},
             )
@@ -312,14 +312,6 @@ def _subject(label: labels.Label, variant: RequestedVariant, arch: str) -> str:
     return f"{label} {arguments} for {arch}".replace("  ", " ")
 
 
-@dataclass(frozen=True)
-class Scope:
-    """What a source may include: absolute -I folders in order, and declared headers by path."""
-
-    roots: tuple[str, ...]
-    declared: dict[str, Any]  # absolute path -> node
-
-
 def scanner() -> Any:
     """Finds only declared headers: the generated one is written by the compile step itself, and
     the compiler's own list of headers is checked after the compile."""
@@ -333,7 +325,7 @@ def _scope_of(env: Any, folder: Any, target: Any = None, source: Any = None) -> 
 
 
 def _scan(node: Any, env: Any, path: tuple[str, ...]) -> list[Any]:
-    scope: Scope | None = env["PIPELINK"].scopes.get(path[0]) if path else None
+    scope: IncludeScope | None = env["PIPELINK"].scopes.get(path[0]) if path else None
     if scope is None or not node.exists():
         return []
     text, folder = node.get_text_contents(), node.get_dir().abspath

@@ -20,13 +20,20 @@ from pipelink_rules.scons.options import CACHE, Options
 
 if TYPE_CHECKING:
     from pipelink_rules.scons.action import Action
-    from pipelink_rules.scons.graph import Scope
     from pipelink_rules.toolkit.toolkit import Toolkit
 
 
 BUILD = "build"  # the build directory, below the top
 GIB = 1 << 30
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+@dataclass(frozen=True)
+class IncludeScope:
+    """What a source may include: absolute -I folders in order, and declared headers by path."""
+
+    roots: tuple[str, ...]
+    declared: dict[str, Any]  # absolute path -> node
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,7 @@ class Session:
     megakernels: dict[str, MegakernelRule] = field(default_factory=dict)
     runtimes: dict[Label, RuntimeRule] = field(default_factory=dict)
     actions: dict[str, Action] = field(default_factory=dict)  # by first target
-    scopes: dict[str, Scope] = field(default_factory=dict)  # by first target
+    scopes: dict[str, IncludeScope] = field(default_factory=dict)  # by first target
     findings: list[Diagnostic] = field(default_factory=list)  # of declarations, until all are read
     reported: list[Diagnostic] = field(default_factory=list)
     finished: bool = False
