@@ -3,8 +3,8 @@
 // C[M, N] = A[M, K] x B[N, K]^T, f32 accumulators, bf16 result.  Nothing here comes from PipeLink:
 // every offset, barrier, warp number and register count is a literal, as such kernels are usually
 // written.  Persistent CTAs of one producer warpgroup and two consumer warpgroups; tiles of
-// 128 x 256 x 64, four stages; each consumer warpgroup multiplies 64 x 256 with wgmma m64n256k16 and
-// stores through shared memory by tensor copies.  With -DCLUSTER=2 two CTAs, one above the other in
+// 128 x 256 x 64, four stages; each consumer warpgroup multiplies 64 x 256 with wgmma m64n256k16
+// and stores through shared memory by tensor copies.  With -DCLUSTER=2 two CTAs, one above the other in
 // C, share the tile of B: each loads half of it for both.
 //
 //   nvcc -O3 -std=c++17 -cubin -gencode arch=compute_90a,code=sm_90a [-DCLUSTER=2] gemm.cu
@@ -23,15 +23,15 @@
 namespace {
 
 constexpr int kTileM = 128, kTileN = 256, kTileK = 64, kStages = 4;
-constexpr int kRowBytes = kTileK * 2;                    // one swizzle span
-constexpr int kBytesA = kTileM * kRowBytes;              // 16 KiB
-constexpr int kBytesB = kTileN * kRowBytes;              // 32 KiB
+constexpr int kRowBytes = kTileK * 2;        // one swizzle span
+constexpr int kBytesA = kTileM * kRowBytes;  // 16 KiB
+constexpr int kBytesB = kTileN * kRowBytes;  // 32 KiB
 constexpr int kBytesStage = kBytesA + kBytesB;
-constexpr int kStagingWarp = 2 * 16 * kRowBytes;         // two buffers of 16 rows x 64 columns
-constexpr int kStaging = kStages * kBytesStage;          // 8 warps x 4 KiB follow the ring
-constexpr int kFull = kStaging + 8 * kStagingWarp;       // mbarriers: full, then empty
+constexpr int kStagingWarp = 2 * 16 * kRowBytes;    // two buffers of 16 rows x 64 columns
+constexpr int kStaging = kStages * kBytesStage;     // 8 warps x 4 KiB follow the ring
+constexpr int kFull = kStaging + 8 * kStagingWarp;  // mbarriers: full, then empty
 constexpr int kEmpty = kFull + 8 * kStages;
-constexpr int kGroup = 16 / CLUSTER;                     // rows of tiles that are walked together
+constexpr int kGroup = 16 / CLUSTER;  // rows of tiles that are walked together
 
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
@@ -110,7 +110,7 @@ __device__ __forceinline__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
 
-// K-major operand, rows of 128 bytes under the 128-byte swizzle, 1024 bytes between groups of 8 rows.
+// K-major operand, rows of 128 bytes under the 128-byte swizzle, 1024 bytes from 8 rows to the next.
 __device__ __forceinline__ uint64_t descriptor(uint32_t address) {
   return static_cast<uint64_t>((address & 0x3FFFF) >> 4) | static_cast<uint64_t>(1) << 16 |
          static_cast<uint64_t>(1024 >> 4) << 32 | static_cast<uint64_t>(1) << 62;
@@ -131,7 +131,8 @@ __device__ __forceinline__ void multiply(float (&d)[128], uint64_t a, uint64_t b
       "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
       "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
       "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "
+      "%127"
       "}, %128, %129, p, 1, 1, 0, 0;\n"
       "}"
       : F16(0), F16(16), F16(32), F16(48), F16(64), F16(80), F16(96), F16(112)
@@ -194,7 +195,8 @@ struct Tiles {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-    monolith_gemm(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+    monolith_gemm(const __grid_constant__ CUtensorMap map_a,
+                  const __grid_constant__ CUtensorMap map_b,
                   const __grid_constant__ CUtensorMap map_c, int k_extent, int m_extent,
                   int n_extent) {
   extern __shared__ __align__(1024) uint8_t memory[];
@@ -296,7 +298,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncwarp();
         if (lane == 0) {
-          store_tile(&map_c, target, n + chunk * 64, m + consumer * 64 + static_cast<int>(warp) * 16);
+          store_tile(&map_c, target, n + chunk * 64,
+                     m + consumer * 64 + static_cast<int>(warp) * 16);
         }
         buffer ^= 1;
       }

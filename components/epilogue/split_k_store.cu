@@ -59,9 +59,8 @@ __device__ __forceinline__ void store_slice(StorePorts& port, const StoreWork& w
     float sum[4];
     add_parts(slots + i * kThreads, sum);
     const MatrixTile columns{work.m, work.n + 8 * (first + i), port.M, port.N};
-    for_each_pair(sum, columns, thread, [&](const Place& place, Pair pair) {
-      store_pair(port.C + place.offset, pair);
-    });
+    for_each_pair(sum, columns, thread,
+                  [&](const Place& place, Pair pair) { store_pair(port.C + place.offset, pair); });
   }
 }
 

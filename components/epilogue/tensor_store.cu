@@ -1,8 +1,8 @@
-// tensor_store: loads the accumulator from tensor memory, rounds it to T and stores it to C; sm_100a.
+// tensor_store: loads the accumulator from tensor memory, rounds it to T, stores it to C; sm_100a.
 //
-// Every warp works alone on the 32 rows whose lanes it can access: thread t of the warpgroup has row
-// t.  It stages 32 rows x 64 columns at a time in one of its two halves of `staging` and stores them
-// with a tensor copy; while that reads one half, the warp fills the other.
+// Every warp works alone on the 32 rows whose lanes it can access: thread t of the warpgroup has
+// row t.  It stages 32 rows x 64 columns at a time in one of its two halves of `staging` and stores
+// them with a tensor copy; while that reads one half, the warp fills the other.
 #include <pipelink/pairs.cuh>
 #include <pipelink/shared.cuh>
 

@@ -1,9 +1,9 @@
 // tcgen05_mainloop: acc = A tile x B tile^T over the k-blocks of a work tile, for sm_100a.
 //
-//     ab: {A [128, TK], B [TN, TK]} per k-block ──▶ tcgen05_mainloop ──▶ acc [128, TN] in tensor memory
+//     ab: {A [128, TK], B [TN, TK]} per k-block ──▶ tcgen05_mainloop ──▶ acc [128, TN] (tensor)
 //
-// One thread of one warp issues everything.  The tensor core itself releases a stage of operands, and
-// commits the accumulators, when the mma before are complete; this warp waits for neither.
+// One thread of one warp issues everything.  The tensor core itself releases a stage of operands,
+// and commits the accumulators, when the mma before are complete; this warp waits for neither.
 #include <pipelink/tcgen05.cuh>
 
 #include "tcgen05_mainloop.contract.cuh"

@@ -28,9 +28,7 @@ __device__ __forceinline__ uint32_t lane() {
   return lane;
 }
 
-__device__ __forceinline__ bool clustered(const Ring& ring) {
-  return ring.kind == kClusterRing;
-}
+__device__ __forceinline__ bool clustered(const Ring& ring) { return ring.kind == kClusterRing; }
 
 /// Whether plain accesses to the ring's stages are ordered by its barriers across CTAs.
 __device__ __forceinline__ bool ordered(const Ring& ring) {
@@ -80,7 +78,7 @@ __device__ __forceinline__ void arrive_peers(const Ring& ring, uint32_t barrier)
   __syncwarp();
 }
 
-/// The description of the member that begins at `offset` of an item; 0 where this CTA alone gets it.
+/// The member that begins at `offset` of an item; 0 if only this CTA receives it.
 __device__ __forceinline__ uint32_t shared_member(const Ring& ring, uint32_t offset) {
   if (!clustered(ring)) return 0;
   uint32_t found = 0;

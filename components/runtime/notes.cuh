@@ -59,8 +59,8 @@ __device__ __forceinline__ void write_event(const Notes& notes, const Event& eve
   if (count < notes.capacity) {
     Event* events = reinterpret_cast<Event*>(notes.events);
     const uint64_t place = static_cast<uint64_t>(row) * notes.capacity + count;
-    reinterpret_cast<uint4*>(events)[place] = make_uint4(event.what, event.value, event.begin,
-                                                         event.end);
+    reinterpret_cast<uint4*>(events)[place] =
+        make_uint4(event.what, event.value, event.begin, event.end);
   }
 }
 

@@ -29,9 +29,7 @@ enum Operation : uint32_t {
 /// True in one lane of the converged warp; the same lane every time (PTX ISA, elect.sync).
 __device__ __forceinline__ bool elect() {
   uint32_t elected;
-  asm volatile(
-      "{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}"
-      : "=r"(elected));
+  asm volatile("{.reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p;}" : "=r"(elected));
   return elected != 0;
 }
 

@@ -112,8 +112,7 @@ __device__ void pl_ring_copy_bulk(const Ring& ring, const Cursor& at, uint32_t o
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
             "r"(pipelink::stage_address(ring, at) + offset),
-        "l"(__cvta_generic_to_global(source)), "r"(bytes),
-        "r"(pipelink::runtime::full_of(ring, at))
+        "l"(__cvta_generic_to_global(source)), "r"(bytes), "r"(pipelink::runtime::full_of(ring, at))
         : "memory");
   }
 }

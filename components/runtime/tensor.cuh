@@ -55,8 +55,8 @@ __device__ void pl_mma_commit_full(const Ring& ring, const Cursor& at) {
 
 __device__ void pl_tensor_load_32(const Ring& ring, const Cursor& at, uint32_t thread,
                                   uint32_t first, float (&values)[32]) {
-#define PL_F8(i)                                                                              \
-  "=f"(values[i]), "=f"(values[i + 1]), "=f"(values[i + 2]), "=f"(values[i + 3]),             \
+#define PL_F8(i)                                                                  \
+  "=f"(values[i]), "=f"(values[i + 1]), "=f"(values[i + 2]), "=f"(values[i + 3]), \
       "=f"(values[i + 4]), "=f"(values[i + 5]), "=f"(values[i + 6]), "=f"(values[i + 7])
   asm volatile(
       "tcgen05.ld.sync.aligned.32x32b.x32.b32 "
@@ -70,9 +70,9 @@ __device__ void pl_tensor_load_32(const Ring& ring, const Cursor& at, uint32_t t
 
 __device__ void pl_tensor_store_32(const Ring& ring, const Cursor& at, uint32_t thread,
                                    uint32_t first, const float (&values)[32]) {
-#define PL_F8(i)                                                                              \
-  "f"(values[i]), "f"(values[i + 1]), "f"(values[i + 2]), "f"(values[i + 3]),                 \
-      "f"(values[i + 4]), "f"(values[i + 5]), "f"(values[i + 6]), "f"(values[i + 7])
+#define PL_F8(i)                                                                                  \
+  "f"(values[i]), "f"(values[i + 1]), "f"(values[i + 2]), "f"(values[i + 3]), "f"(values[i + 4]), \
+      "f"(values[i + 5]), "f"(values[i + 6]), "f"(values[i + 7])
   asm volatile(
       "tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "

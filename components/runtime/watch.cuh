@@ -22,8 +22,8 @@ constexpr uint32_t kMagic = 0x504c5744;  // "PLWD": the report is complete
 __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, uint32_t stage,
                                              uint32_t phase, uint64_t state, uint64_t waited) {
   volatile uint32_t* report = reinterpret_cast<volatile uint32_t*>(pl_watchdog_report);
-  if (report != nullptr && atomicCAS_system(reinterpret_cast<uint32_t*>(pl_watchdog_report) + 10,
-                                            0u, 1u) == 0u) {
+  if (report != nullptr &&
+      atomicCAS_system(reinterpret_cast<uint32_t*>(pl_watchdog_report) + 10, 0u, 1u) == 0u) {
     report[1] = site;
     report[2] = operation;
     report[3] = stage;

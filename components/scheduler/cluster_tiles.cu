@@ -1,8 +1,8 @@
 // cluster_tiles: index -> block of CM x CN tiles of C; place in the cluster -> tile of the block.
 //
-// Blocks are walked like the tiles of persistent_tiles, GROUP tile rows at a time.  At the edges of C
-// some tiles of a block are outside: their CTAs compute zeros that are not stored, because the other
-// CTAs need what they load.
+// Blocks are walked like the tiles of persistent_tiles, GROUP tile rows at a time.  At the edges of
+// C some tiles of a block are outside: their CTAs compute zeros that are not stored, because the
+// other CTAs need what they load.
 #include <pipelink/tiles.cuh>
 
 #include "cluster_tiles.contract.cuh"

@@ -1,6 +1,6 @@
 // split_k_tiles: index -> tile of C and part of K, then tile and slice of its sum.
 //
-//     index / tiles = 0 .. PARTS-1           multiply k-blocks [part Kb / PARTS, (part+1) Kb / PARTS)
+//     index / tiles = 0 .. PARTS-1           multiply k-blocks [part Kb/PARTS, (part+1) Kb/PARTS)
 //                     PARTS .. 2 PARTS-1     add up
 //
 // If K has fewer k-blocks than there are parts, some parts have none.

@@ -2,8 +2,8 @@
 //
 // Every field of Ring, NamedBarrier and Buffer is a link-time constant: the glue builds them from
 // the placement, and link-time optimization folds them to immediates.  Components only pass them on
-// to the runtime.  The structs have reserved fields, so that a later kind of transfer does not force
-// components to be recompiled.
+// to the runtime.  The structs have reserved fields, so that a later kind of transfer does not
+// force components to be recompiled.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ enum RingKind : uint32_t {
 /// Set in Ring::peers if the barriers of other CTAs order plain accesses.
 constexpr uint32_t kOrderedPeers = 1u << 16;
 
-/// A multi-stage channel in shared memory (addresses of the shared window) or in tensor memory: then
-/// `data` is the tensor-memory address of stage 0 and `stage_bytes` counts columns.
+/// A multi-stage channel in shared memory (addresses of the shared window) or in tensor memory:
+/// then `data` is the tensor-memory address of stage 0 and `stage_bytes` counts columns.
 struct Ring {
   uint32_t kind;         // RingKind
   uint32_t data;         // stage 0

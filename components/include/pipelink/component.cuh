@@ -5,5 +5,5 @@
 #include <pipelink/runtime.cuh>
 
 /// Defines the entry of a role: `PL_ENTRY(load)(const LoadRelocations& at, ...) { ... }`.  The
-/// generated header also defines PL_COMPONENT, the namespace of the component's types and constants.
+/// generated header also defines PL_COMPONENT, the namespace of its types and constants.
 #define PL_ENTRY(role) PL_ENTRY_##role

@@ -50,8 +50,8 @@ __device__ __forceinline__ int fragment_column(uint32_t thread) {
   return static_cast<int>(thread % 4 * 2);
 }
 
-/// Calls `visit(column, upper, lower)` for every two neighboring columns that this thread holds of a
-/// tile that begins at column `first` of a matrix with `columns` columns, a multiple of 8; those
+/// Calls `visit(column, upper, lower)` for every two neighboring columns that this thread holds of
+/// a tile that begins at column `first` of a matrix with `columns` columns, a multiple of 8; those
 /// outside the matrix are skipped.  `upper` and `lower` are the pairs in both rows.
 /// @threads any; each visits what it holds
 template <int Registers, typename Visit>
@@ -89,8 +89,8 @@ __device__ __forceinline__ void for_each_pair(float (&acc)[Registers], const Mat
   visit_row(row + 8, 2);
 }
 
-/// Rounds the warp's 16 rows of columns [64 c, 64 c + 64) to T and writes them to shared memory: 128
-/// bytes a row under the 128-byte swizzle, as a tensor map with that swizzle stores them.
+/// Rounds the warp's 16 rows of columns [64 c, 64 c + 64) to T and writes them to shared memory:
+/// 128 bytes a row under the 128-byte swizzle, as a tensor map with that swizzle stores them.
 /// @threads a converged warp
 /// @ptx stmatrix.sync.aligned.m8n8.x4.shared.b16
 template <typename T, int Registers>

@@ -1,5 +1,5 @@
-// INTERNAL: what generated glue is made of: kernel entry, barrier initialization, registers, handover
-// of accumulators between warps.  Components never include this, and it may change at any time.
+// INTERNAL: what generated glue is made of: kernel entry, barrier initialization, registers,
+// handover of accumulators between warps.  Components never include this; it may change any time.
 #pragma once
 
 #include <pipelink/runtime.cuh>
@@ -12,13 +12,13 @@ __host__ __device__ constexpr uint32_t ceildiv(uint32_t a, uint32_t b) { return 
 /// A ring with both endpoints in this CTA; its barrier table holds full, then empty.
 __device__ __forceinline__ Ring local_ring(uint32_t data, uint32_t barriers, uint32_t stage_bytes,
                                            uint32_t stages, uint32_t site) {
-  return Ring{kLocalRing, data,   barriers, barriers + 8 * stages, stage_bytes,
-              stages,     site,   0,        {0, 0, 0, 0}};
+  return Ring{kLocalRing, data, barriers, barriers + 8 * stages, stage_bytes,
+              stages,     site, 0,        {0, 0, 0, 0}};
 }
 
 /// Counters in the launcher's workspace.
-__device__ __forceinline__ Counters counters_of(uint32_t* values, uint32_t arrivals,
-                                                uint32_t scope, uint32_t site) {
+__device__ __forceinline__ Counters counters_of(uint32_t* values, uint32_t arrivals, uint32_t scope,
+                                                uint32_t site) {
   return Counters{values, arrivals, scope, site, {0, 0, 0}};
 }
 
@@ -105,8 +105,8 @@ __device__ __forceinline__ void prefetch(const TensorMap& tensor) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&tensor) : "memory");
 }
 
-/// Releases registers of this warpgroup down to `Registers` a thread.  Only the entry may do it: ptxas
-/// drops it in separately compiled units (C7504).
+/// Releases registers of this warpgroup down to `Registers` a thread.  Only the entry may do it:
+/// ptxas drops it in separately compiled units (C7504).
 /// @threads a converged warpgroup
 /// @ptx setmaxnreg.dec.sync.aligned
 template <uint32_t Registers>
@@ -122,8 +122,8 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-/// Allocates columns of tensor memory for the CTA and writes their address to shared memory.  Nothing
-/// else in the kernel allocates, so the permit is relinquished immediately.
+/// Allocates columns of tensor memory for the CTA and writes their address to shared memory.
+/// Nothing else in the kernel allocates, so the permit is relinquished immediately.
 /// @threads one converged warp
 /// @ptx tcgen05.alloc and tcgen05.relinquish_alloc_permit
 template <uint32_t Columns>
@@ -164,8 +164,8 @@ __device__ __forceinline__ void free_tensor_memory(uint32_t address, uint32_t wa
   }
 }
 
-/// The ring of one warpgroup in a handover.  The warpgroups' parts of a stage are side by side; each
-/// has separate full and empty barriers, one table after the other.
+/// The ring of one warpgroup in a handover.  The warpgroups' parts of a stage are side by side;
+/// each has separate full and empty barriers, one table after the other.
 __device__ __forceinline__ Ring share_of(Ring ring, uint32_t share, uint32_t share_bytes) {
   ring.data += share * share_bytes;
   ring.full += share * 16 * ring.stages;
@@ -197,8 +197,8 @@ __device__ __forceinline__ void handover_store(const Ring& ring, Cursor& at,
 /// @threads every warp of the consumer
 /// @ptx ld.shared.v4.f32
 template <int Floats>
-__device__ __forceinline__ void handover_load(const Ring& ring, Cursor& at,
-                                              float (&values)[Floats], uint32_t thread) {
+__device__ __forceinline__ void handover_load(const Ring& ring, Cursor& at, float (&values)[Floats],
+                                              uint32_t thread) {
   pl_ring_wait(ring, at);
   const uint32_t slot = stage_address(ring, at) + thread % 128 * 16;
 #pragma unroll

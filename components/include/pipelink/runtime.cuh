@@ -18,7 +18,7 @@ extern "C" {
 /// @operation acquire PORT
 __device__ void pl_ring_acquire(const pipelink::Ring& ring, const pipelink::Cursor& at);
 
-/// Arrives once on the full barrier and adds `bytes` of asynchronous copies that the phase waits for.
+/// Arrives once on the full barrier; its phase also waits for `bytes` of asynchronous copies.
 /// @threads a warp; one elected thread arrives
 /// @ptx mbarrier.arrive.expect_tx on the full barrier
 /// @operation expect PORT
@@ -56,9 +56,9 @@ __device__ void pl_ring_advance(const pipelink::Ring& ring, pipelink::Cursor& at
 
 // --- data movement --------------------------------------------------------------------------
 
-/// Copies one box of a 2-D tensor map to `offset` bytes into the cursor's stage and completes on its
-/// full barrier.  `x` counts elements of the contiguous dimension, `y` rows.  Elements outside the
-/// tensor arrive as zeros and count as bytes.
+/// Copies one box of a 2-D tensor map to `offset` bytes into the cursor's stage and completes on
+/// its full barrier.  `x` counts elements of the contiguous dimension, `y` rows.  Elements outside
+/// the tensor arrive as zeros and count as bytes.
 /// @threads a warp; one elected thread issues
 /// @ptx cp.async.bulk.tensor.2d.shared::cluster.global, in a cluster .multicast::cluster
 /// @operation copy TENSOR -> PORT.TILE
@@ -66,8 +66,8 @@ __device__ void pl_ring_copy_tile(const pipelink::Ring& ring, const pipelink::Cu
                                   uint32_t offset, const pipelink::TensorMap* tensor, int32_t x,
                                   int32_t y);
 
-/// Copies `bytes` (a multiple of 16) from global memory (16-byte aligned) to `offset` bytes into the
-/// cursor's stage and completes on its full barrier.
+/// Copies `bytes` (a multiple of 16) from global memory (16-byte aligned) to `offset` bytes into
+/// the cursor's stage and completes on its full barrier.
 /// @threads a warp; one elected thread issues
 /// @ptx cp.async.bulk.shared::cluster.global
 /// @operation copy TENSOR -> PORT.TILE
@@ -124,30 +124,30 @@ __device__ void pl_fence_global();
 __device__ void pl_tensor_mma(const pipelink::Ring& accumulators, const pipelink::Cursor& at,
                               uint64_t a, uint64_t b, uint32_t instruction, uint32_t accumulate);
 
-/// Arrives once on the empty barrier of a ring of operands when all mma that this warp has issued are
-/// complete.  Nothing waits here.
+/// Arrives once on the empty barrier of a ring of operands when all mma that this warp has issued
+/// are complete.  Nothing waits here.
 /// @threads a warp, the one that issued the mma
 /// @ptx tcgen05.commit on the empty barrier
 /// @operation commit mma -> PORT, of a port that is read
 __device__ void pl_mma_commit_empty(const pipelink::Ring& ring, const pipelink::Cursor& at);
 
-/// Arrives once on the full barrier of a ring of accumulators when all mma that this warp has issued
-/// are complete.  Nothing waits here.
+/// Arrives once on the full barrier of a ring of accumulators when all mma that this warp has
+/// issued are complete.  Nothing waits here.
 /// @threads a warp, the one that issued the mma
 /// @ptx tcgen05.commit on the full barrier
 /// @operation commit mma -> PORT, of a port that is written
 __device__ void pl_mma_commit_full(const pipelink::Ring& ring, const pipelink::Cursor& at);
 
-/// Loads 32 columns, from column `first` of the cursor's stage on: thread t of the warpgroup receives
-/// row t.  `values` must not be used before pl_tensor_await_load.
+/// Loads 32 columns, from column `first` of the cursor's stage on: thread t of the warpgroup
+/// receives row t.  `values` must not be used before pl_tensor_await_load.
 /// @threads a warp, for the 32 rows of its position in the warpgroup
 /// @ptx tcgen05.ld.32x32b.x32
 /// @operation read PORT
 __device__ void pl_tensor_load_32(const pipelink::Ring& ring, const pipelink::Cursor& at,
                                   uint32_t thread, uint32_t first, float (&values)[32]);
 
-/// Stores 32 columns, from column `first` of the cursor's stage on: thread t of the warpgroup writes
-/// row t.
+/// Stores 32 columns, from column `first` of the cursor's stage on: thread t of the warpgroup
+/// writes row t.
 /// @threads a warp, for the 32 rows of its position in the warpgroup
 /// @ptx tcgen05.st.32x32b.x32
 /// @operation write PORT

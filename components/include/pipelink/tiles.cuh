@@ -16,7 +16,7 @@ struct TilePlace {
   uint32_t row, column;
 };
 
-/// Tile number `index` of a matrix of `rows` x `columns` tiles that is walked `Group` rows at a time,
+/// Tile number `index` of a matrix of `rows` x `columns` tiles, walked `Group` rows at a time and
 /// column by column inside a group: CTAs that run together share rows of A and columns of B in L2.
 template <uint32_t Group>
 __device__ __forceinline__ TilePlace grouped_tile(uint32_t index, uint32_t rows, uint32_t columns) {

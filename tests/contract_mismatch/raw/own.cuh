@@ -14,7 +14,8 @@ __device__ __forceinline__ void wait(uint32_t barrier, uint32_t parity) {
       "@done bra THROUGH;\n"
       "bra AGAIN;\n"
       "THROUGH:\n"
-      "}" ::"r"(barrier), "r"(parity)
+      "}" ::"r"(barrier),
+      "r"(parity)
       : "memory");
 }
 
@@ -47,8 +48,7 @@ __device__ __forceinline__ void announce(uint32_t barrier, uint32_t bytes) {
 }
 
 __device__ __forceinline__ void announce_only(uint32_t barrier, uint32_t bytes) {
-  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier),
-               "r"(bytes)
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 

@@ -2,9 +2,9 @@
 //
 // One elected lane fills the stages of the ring; addresses and parities come from the relocation
 // and the cursor, in the place of a PipelineState.
+#include <cutlass/arch/barrier.h>
 #include <cute/arch/cluster_sm90.hpp>
 #include <cute/arch/copy_sm90_tma.hpp>
-#include <cutlass/arch/barrier.h>
 
 #include "cute_load_ab.contract.cuh"
 
@@ -33,10 +33,10 @@ PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts&
       Barrier::wait(shared<uint64_t>(at.ab.empty + stage * 8), phase ^ 1);
       Barrier::arrive_and_expect_tx(full, Ab::kBytes);
       const uint32_t data = at.ab.data + stage * at.ab.stage_bytes;
-      cute::SM90_TMA_LOAD_2D::copy(port.A, full, kEvictNormal, shared<void>(data + Ab::kA),
-                                   k * kTK, work.m);
-      cute::SM90_TMA_LOAD_2D::copy(port.B, full, kEvictNormal, shared<void>(data + Ab::kB),
-                                   k * kTK, work.n);
+      cute::SM90_TMA_LOAD_2D::copy(port.A, full, kEvictNormal, shared<void>(data + Ab::kA), k * kTK,
+                                   work.m);
+      cute::SM90_TMA_LOAD_2D::copy(port.B, full, kEvictNormal, shared<void>(data + Ab::kB), k * kTK,
+                                   work.n);
     }
     if (++stage == at.ab.stages) stage = 0, phase ^= 1;
   }

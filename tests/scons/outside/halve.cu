@@ -17,8 +17,8 @@ __device__ __forceinline__ void halve_row(uint32_t x_row, uint32_t y_row, uint32
   for (int step = 0; step < kD / (32 * 8); ++step) {
     const uint32_t at = (step * 32 + lane) * 16;
     const uint4 x = pipelink::load_shared_16(x_row + at);
-    pipelink::store_shared_16(y_row + at, make_uint4(halve_pair(x.x), halve_pair(x.y),
-                                                     halve_pair(x.z), halve_pair(x.w)));
+    pipelink::store_shared_16(
+        y_row + at, make_uint4(halve_pair(x.x), halve_pair(x.y), halve_pair(x.z), halve_pair(x.w)));
   }
 }
 
@@ -33,8 +33,7 @@ PL_ENTRY(compute)(const PL_COMPONENT::ComputeRelocations& at, PL_COMPONENT::Comp
   pl_ring_acquire(at.y, port.y);
   if (row < static_cast<uint32_t>(work.rows)) {
     halve_row(pipelink::stage_address(at.x, port.x) + X::kRows + row * kD * sizeof(T),
-              pipelink::stage_address(at.y, port.y) + Y::kRows + row * kD * sizeof(T),
-              thread % 32);
+              pipelink::stage_address(at.y, port.y) + Y::kRows + row * kD * sizeof(T), thread % 32);
   }
   pl_fence_async();  // before the store reads y, and before the next copy overwrites x
   pl_ring_release(at.x, port.x);

@@ -1,6 +1,6 @@
 // scale: acc *= factor.
-#include "scale.contract.cuh"
 #include <cstdio>
+#include "scale.contract.cuh"
 
 PL_ENTRY(apply)(const PL_COMPONENT::ApplyRelocations& at, PL_COMPONENT::ApplyPorts& port,
                 const PL_COMPONENT::ApplyWork& work, uint32_t thread) {

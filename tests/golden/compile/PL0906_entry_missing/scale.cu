@@ -1,8 +1,9 @@
 // scale: acc *= factor.
 #include "scale.contract.cuh"
 
-extern "C" __device__ void scale_apply(const PL_COMPONENT::ApplyRelocations& at, PL_COMPONENT::ApplyPorts& port,
-                const PL_COMPONENT::ApplyWork& work, uint32_t thread) {
+extern "C" __device__ void scale_apply(const PL_COMPONENT::ApplyRelocations& at,
+                                       PL_COMPONENT::ApplyPorts& port,
+                                       const PL_COMPONENT::ApplyWork& work, uint32_t thread) {
 #pragma unroll
   for (float& value : port.acc) value *= port.factor;
 }

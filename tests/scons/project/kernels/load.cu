@@ -1,5 +1,3 @@
 #include "load.contract.cuh"
 
-PL_ENTRY(load)(/* as generated */) {
-  body(load);
-}
+PL_ENTRY(load)(/* as generated */) { body(load); }

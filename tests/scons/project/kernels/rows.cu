@@ -1,5 +1,3 @@
 #include "rows.contract.cuh"
 
-PL_ENTRY(next)(/* as generated */) {
-  body(rows);
-}
+PL_ENTRY(next)(/* as generated */) { body(rows); }

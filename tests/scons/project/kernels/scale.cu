@@ -2,6 +2,4 @@
 #include "scale.cuh"
 // fake: registers=48
 
-PL_ENTRY(compute)(/* as generated */) {
-  body(scale);
-}
+PL_ENTRY(compute)(/* as generated */) { body(scale); }

@@ -1,6 +1,4 @@
 #include "shift.contract.cuh"
 // fake: registers=48
 
-PL_ENTRY(compute)(/* as generated */) {
-  body(shift);
-}
+PL_ENTRY(compute)(/* as generated */) { body(shift); }

@@ -1,5 +1,3 @@
 #include "store.contract.cuh"
 
-PL_ENTRY(store)(/* as generated */) {
-  body(store);
-}
+PL_ENTRY(store)(/* as generated */) { body(store); }
