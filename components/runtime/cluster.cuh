@@ -1,8 +1,8 @@
-// How rings reach into the other CTAs of a cluster.  All that decides is in link-time constants of
-// the ring; a ring of one CTA takes none of these paths.
+// Rings that reach into other CTAs of a cluster.  Link-time constants of the ring select these
+// paths; a ring of one CTA takes none of them.
 //
-// Only the builds for clusters have them: compilers unroll and inline by the size of a function,
-// before they know the constants, and kernels without clusters are not to change.
+// Only the cluster builds contain them: the compiler decides about unrolling and inlining from the
+// size of a function, before it knows the constants, and kernels without clusters must not change.
 #pragma once
 
 #include "operation.cuh"
@@ -15,7 +15,7 @@
 namespace pipelink {
 namespace runtime {
 
-/// The place of this CTA in its cluster, counted along x first.
+/// The rank of this CTA in its cluster, counted along x first.
 __device__ __forceinline__ uint32_t cluster_rank() {
   uint32_t rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -35,15 +35,15 @@ __device__ __forceinline__ bool ordered(const Ring& ring) {
   return clustered(ring) && (ring.peers & kOrderedPeers) != 0;
 }
 
-/// The CTAs that the copies of this one reach are two groups that meet in it; `which` counts them,
-/// this one among the first.
+/// The rank of one of the CTAs that copies of this CTA reach: two groups that have this CTA in
+/// common; `which` counts them, this CTA with the first group.
 __device__ __forceinline__ uint32_t peer_of(const Ring& ring, uint32_t rank, uint32_t which) {
   const uint32_t size = ring.peers & 15, stride = ring.peers >> 4 & 15;
   const uint32_t size2 = ring.peers >> 8 & 15, stride2 = ring.peers >> 12 & 15;
   if (size2 < 2 || which < size) return rank + (which - rank / stride % size) * stride;
-  const uint32_t own = rank / stride2 % size2;
+  const uint32_t mine = rank / stride2 % size2;
   const uint32_t other = which - size;
-  return rank + (other + (other >= own ? 1 : 0) - own) * stride2;
+  return rank + (other + (other >= mine ? 1 : 0) - mine) * stride2;
 }
 
 __device__ __forceinline__ uint32_t peer_count(const Ring& ring) {
@@ -51,8 +51,8 @@ __device__ __forceinline__ uint32_t peer_count(const Ring& ring) {
   return (ring.peers & 15) + (size2 < 2 ? 0 : size2 - 1);
 }
 
-/// One arrival for the warp at this barrier of every CTA whose copies reach this one, after
-/// everything its lanes did before: each lane arrives in another CTA.
+/// One arrival for the warp at this barrier of every CTA whose copies reach this one, after all
+/// earlier accesses of its lanes: each lane arrives in another CTA.
 __device__ __forceinline__ void arrive_peers(const Ring& ring, uint32_t barrier) {
   __syncwarp();
   const uint32_t which = lane();
@@ -66,7 +66,7 @@ __device__ __forceinline__ void arrive_peers(const Ring& ring, uint32_t barrier)
           "r"(peer)
           : "memory");
     } else {
-      // Only wgmma read the stage, and it is over: no access of this thread has to be ordered.
+      // Only wgmma read the stage, and it is complete: no access of this thread has to be ordered.
       asm volatile(
           "{.reg .b32 remote;\n"
           "mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -89,8 +89,8 @@ __device__ __forceinline__ uint32_t shared_member(const Ring& ring, uint32_t off
   return found;
 }
 
-/// Copies this CTA's slice of a box to the same place in every CTA of its group; every one counts
-/// the bytes on its own barrier.  The tensor map's box is a slice.  Called by one lane.
+/// Copies this CTA's slice of a box to the same place in every CTA of its group; each counts the
+/// bytes on its barrier of the same stage.  The tensor map's box is a slice.  Called by one lane.
 __device__ __forceinline__ void copy_slice(uint32_t member, uint32_t target, uint32_t barrier,
                                            const TensorMap* tensor, int32_t x, int32_t y) {
   const uint32_t rows = (member >> 11 & 31) * 8, row_bytes = (member >> 16 & 127) * 16;

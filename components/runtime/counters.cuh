@@ -1,4 +1,4 @@
-// Counters in global memory, at the scope that the contracts name.
+// Counters in global memory, at the scope that their contract names.
 #pragma once
 
 #include "operation.cuh"
@@ -6,8 +6,8 @@
 namespace pipelink {
 namespace runtime {
 
-/// One arrival, after all that happened before in this thread's view (PTX ISA, red.release: the
-/// release is cumulative, so the other lanes' accesses before a __syncwarp are among it).
+/// One arrival, after all accesses that this thread has observed (PTX ISA, red.release: the release
+/// is cumulative, so it covers the accesses of other lanes before a __syncwarp).
 __device__ __forceinline__ void arrive_counter(uint32_t* counter, uint32_t scope) {
   const uint64_t address = __cvta_generic_to_global(counter);
   switch (scope) {  // a link-time constant: one case is left
@@ -26,7 +26,7 @@ __device__ __forceinline__ void arrive_counter(uint32_t* counter, uint32_t scope
   }
 }
 
-/// Where the counter stands; what was released before it came there is visible afterwards.
+/// The count; what the counted arrivals released is visible afterwards.
 __device__ __forceinline__ uint32_t read_counter(const uint32_t* counter, uint32_t scope) {
   const uint64_t address = __cvta_generic_to_global(counter);
   uint32_t value;

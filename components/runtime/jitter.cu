@@ -1,7 +1,7 @@
-// The device runtime that comes late on purpose: a random delay before every operation.  A result
-// that depends on who is first shows; the numbers are drawn from a seed, warp by warp.  Waits have
-// the watchdog's limit.
-#include "watch.cuh"
+// The device runtime that delays every operation by a random time, so that a result that depends on
+// the order of warps changes.  The delays follow from a seed, warp by warp.  Waits have the
+// watchdog's limit.
+#include "watchdog.cuh"
 
 namespace pipelink {
 namespace runtime {
@@ -24,8 +24,8 @@ __device__ pipelink::runtime::Jitter pl_jitter;
 namespace pipelink {
 namespace runtime {
 
-/// Half of the operations go on at once, the others wait up to `cycles`, one in 64 eight times as
-/// long: short delays reorder neighbours, long ones let a ring run full or empty.
+/// Half of the operations start immediately, the others wait up to `cycles`, one in 64 eight times
+/// as long: short delays reorder neighboring operations, long ones let a ring run full or empty.
 __device__ __forceinline__ uint32_t delay_of(uint32_t drawn, uint32_t cycles) {
   if (drawn & 1) return 0;
   const uint32_t delay = drawn >> 8 & (cycles - 1);
@@ -50,8 +50,8 @@ __device__ __forceinline__ uint32_t cycle() {
   return now;
 }
 
-struct Step {
-  __device__ __forceinline__ Step(Operation, uint32_t, uint32_t, uint32_t) {
+struct OperationScope {
+  __device__ __forceinline__ OperationScope(Operation, uint32_t, uint32_t, uint32_t) {
     if (elect() && blockIdx.x < pl_jitter.ctas) {
       const uint32_t delay = delay_of(draw(), pl_jitter.cycles);
       const uint32_t start = cycle();

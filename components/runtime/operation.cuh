@@ -1,5 +1,5 @@
-// What the builds of the device runtime have in common below the operations: their numbers, the
-// elected lane, and the step that notes nothing.
+// What the builds of the device runtime share below the operations: their numbers, the elected
+// lane, and the scope that records nothing.
 #pragma once
 
 #include <pipelink/runtime.cuh>
@@ -33,10 +33,10 @@ __device__ __forceinline__ bool elect() {
   return elected != 0;
 }
 
-/// The hook of every operation: made when it starts, gone when it is over.  This one is for builds
-/// that look at waits only.
-struct NoStep {
-  __device__ __forceinline__ NoStep(Operation, uint32_t, uint32_t, uint32_t) {}
+/// Every operation has an OperationScope: constructed when it starts, destroyed when it ends.  This
+/// one is for builds that record nothing.
+struct NoScope {
+  __device__ __forceinline__ NoScope(Operation, uint32_t, uint32_t, uint32_t) {}
 };
 
 }  // namespace runtime

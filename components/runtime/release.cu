@@ -1,10 +1,10 @@
-// The device runtime as it ships: every operation as short as the hardware allows.
+// The device runtime that ships: every operation is as short as the hardware allows.
 #include "waits.cuh"
 
 namespace pipelink {
 namespace runtime {
 
-using Step = NoStep;
+using OperationScope = NoScope;
 
 }  // namespace runtime
 }  // namespace pipelink

@@ -1,4 +1,5 @@
-// Operations on tensor memory, for targets that have it.  Not run yet: no such device was at hand.
+// Operations on tensor memory, for targets that have it.  Compiled and audited, not yet run on
+// hardware.
 #pragma once
 
 #include "operation.cuh"
@@ -18,8 +19,8 @@ __device__ __forceinline__ void commit_mma(uint32_t barrier) {
   __syncwarp();
 }
 
-/// The address of a column for this warp: the lanes of its place in the warpgroup are in the upper
-/// half.
+/// The address of a column for this warp: the upper half names the first lane of its position in
+/// the warpgroup.
 __device__ __forceinline__ uint32_t lanes_of(const Ring& ring, const Cursor& at, uint32_t thread,
                                              uint32_t first) {
   return stage_address(ring, at) + first + ((thread / 32 % 4 * 32) << 16);
@@ -44,12 +45,12 @@ __device__ void pl_tensor_mma(const Ring& accumulators, const Cursor& at, uint64
 }
 
 __device__ void pl_mma_commit_empty(const Ring& ring, const Cursor& at) {
-  const Step step(Operation::kRelease, ring.site, at.stage, at.phase);
+  const OperationScope scope(Operation::kRelease, ring.site, at.stage, at.phase);
   pipelink::runtime::commit_mma(pipelink::runtime::empty_of(ring, at));
 }
 
 __device__ void pl_mma_commit_full(const Ring& ring, const Cursor& at) {
-  const Step step(Operation::kCommit, ring.site, at.stage, at.phase);
+  const OperationScope scope(Operation::kCommit, ring.site, at.stage, at.phase);
   pipelink::runtime::commit_mma(pipelink::runtime::full_of(ring, at));
 }
 
@@ -91,12 +92,12 @@ __device__ void pl_tensor_await_store() {
 }
 
 __device__ void pl_tensor_fence_before() {
-  const Step step(Operation::kFence, 0, 0, 2);
+  const OperationScope scope(Operation::kFence, 0, 0, 2);
   asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
 
 __device__ void pl_tensor_fence_after() {
-  const Step step(Operation::kFence, 0, 0, 3);
+  const OperationScope scope(Operation::kFence, 0, 0, 3);
   asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 }

@@ -1,4 +1,4 @@
-// How the release build waits, and those instrumented builds that do not watch over waits.
+// Waits without a limit: those of the release build and of `trace`.
 #pragma once
 
 #include "cluster.cuh"

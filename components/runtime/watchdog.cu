@@ -1,11 +1,11 @@
-// The device runtime that turns a hang into a message: a wait that lasts longer than the limit
-// writes who waits, for what and how far it came to a report in host memory, and traps.
-#include "watch.cuh"
+// The device runtime that turns a hang into a message: a wait beyond the limit writes a report to
+// host memory and traps (watchdog.cuh).
+#include "watchdog.cuh"
 
 namespace pipelink {
 namespace runtime {
 
-using Step = NoStep;
+using OperationScope = NoScope;
 
 }  // namespace runtime
 }  // namespace pipelink

@@ -27,7 +27,7 @@ class EventBuffers:
 
     def __init__(self, driver: Driver, runtime: str, ctas: int, warps: int, capacity: int):
         self._driver, self._ctas, self._warps, self._capacity = driver, ctas, warps, capacity
-        self._symbol = f"pl_{runtime}_notes".encode()
+        self._symbol = f"pl_{runtime}_events".encode()
         self._on_host = runtime == "record"
         rows = ctas * warps
         self._heads = _device(driver, rows * HEAD_BYTES)

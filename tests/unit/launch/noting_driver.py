@@ -11,7 +11,7 @@ from fake_driver import FakeDriver
 
 from pipelink_rules.model.recording import Event, encode_events
 
-GLOBALS = (b"pl_trace_notes", b"pl_record_notes", b"pl_jitter", b"pl_watchdog_report")
+GLOBALS = (b"pl_trace_events", b"pl_record_events", b"pl_jitter", b"pl_watchdog_report")
 
 
 @dataclass
@@ -70,7 +70,7 @@ class NotingDriver(FakeDriver):
 
     def cuLaunchKernel(self, function: str, *rest: Any) -> tuple[int]:
         answer = super().cuLaunchKernel(function, *rest)
-        for name in (b"pl_trace_notes", b"pl_record_notes"):
+        for name in (b"pl_trace_events", b"pl_record_events"):
             heads, events, capacity, ctas = struct.unpack_from("<QQII", self.told[name])
             if heads:
                 self._note(heads, events, capacity, ctas)

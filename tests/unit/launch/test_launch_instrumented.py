@@ -96,7 +96,7 @@ def test_a_launch_as_the_contracts_say(tmp_path: Path) -> None:
     assert main(["record", str(file)]) == 0
     assert not driver.allocated  # buffers belong to one launch
     kernel(**arguments())
-    assert driver.told[b"pl_record_notes"].raw == bytes(32)
+    assert driver.told[b"pl_record_events"].raw == bytes(32)
 
 
 def test_a_warp_that_leaves_its_contract(

@@ -1,5 +1,5 @@
-// Waits with a limit: one that lasts longer writes who waits, for what and how far it came to a
-// report in host memory, and traps.
+// Waits with a limit: a longer wait writes which endpoint waits, for which phase or count, and the
+// state of the barrier or counter to a report in host memory, and traps.
 #pragma once
 
 #include "cluster.cuh"
@@ -17,8 +17,8 @@ namespace runtime {
 
 constexpr uint32_t kMagic = 0x504c5744;  // "PLWD": the report is complete
 
-/// Layout: magic, site, operation, stage, phase, block, thread, mbarrier low, high, kilocycles; of
-/// a counter: its index as the stage, what was waited for as the phase, its value as the mbarrier.
+/// Words: magic, site, operation, stage, phase, block, thread, mbarrier low, high, kilocycles.  For
+/// a counter its index replaces the stage, the awaited count the phase, its value the mbarrier.
 __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, uint32_t stage,
                                              uint32_t phase, uint64_t state, uint64_t waited) {
   volatile uint32_t* report = reinterpret_cast<volatile uint32_t*>(pl_watchdog_report);
@@ -37,8 +37,8 @@ __device__ __noinline__ void report_and_trap(uint32_t site, uint32_t operation, 
     report[0] = kMagic;
     __threadfence_system();
   }
-  // A trap ends the context for everybody: all give the reporter time to finish (0.3 s), whose
-  // stores queue behind the others' attempts.
+  // A trap ends the context for all threads: every other thread waits (0.3 s) until the reporter
+  // has finished, whose stores queue behind their attempts.
   for (int i = 0; i < 1000; ++i) __nanosleep(300000);
   __trap();
 }
