@@ -1,4 +1,4 @@
-"""A copy of the repository in a folder of its own, and commands run there."""
+"""A copy of the repository in a separate folder, and commands run there."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Checkout:
-    """A copy of the repository in a folder of its own, and how to run a command there."""
+    """A copy of the repository in a separate folder."""
 
     path: Path
 
     def run(self, command: str, *, seconds: int = 600) -> subprocess.CompletedProcess[str]:
-        """The command in a shell, with this interpreter's programs first on the path."""
+        """Run a command in a shell, with the programs of this interpreter first on the path."""
         environment = {
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -37,12 +37,12 @@ class Checkout:
         )
 
     def megakernel(self, name: str, arch: str = "sm_90a") -> Path:
-        """Its folder in the build."""
+        """Return the folder of a megakernel in the build."""
         return self.path / "build" / arch / "megakernels" / name
 
 
 def copy_of_repository(path: Path) -> Checkout:
-    """What git would clone, and what is not committed yet."""
+    """Copy what git would clone, and what is not committed yet."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=REPOSITORY,

@@ -1,4 +1,4 @@
-"""Small nouns for tests of compiling and linking: a component, a kernel, a cubin, a toolkit."""
+"""Small objects for tests of compiling and linking: a component, a kernel, a cubin, a toolkit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pipelink_rules.model.variant import BuildRecord, Variant, WeakSymbol
 from pipelink_rules.toolkit.fatbin import FatbinImage
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-DIGEST = "0123456789ab"  # what a digest is called in golden texts
+DIGEST = "0123456789ab"  # replaces digests in golden texts
 ENTRY = "demo"
 
 
 def variant_of(folder: Path, **arguments: int | str) -> Variant:
-    """The one contract of a folder, bound; its file is named relative to the working directory."""
+    """Return the instantiated contract of a folder; its file name is relative."""
     path = next(folder.glob("*.contract.yaml"))
     with contextlib.suppress(ValueError):
         path = path.relative_to(Path.cwd())
@@ -34,13 +34,13 @@ def variant_of(folder: Path, **arguments: int | str) -> Variant:
 
 
 def bare_variant(component: str, digest: str = DIGEST, file: str = "") -> Variant:
-    """A variant without ports or roles."""
+    """Return a variant without ports or roles."""
     contract = Contract(component, "1.0.0", "", ("sm_90a",), file=file)
     return Variant(contract, (), digest=digest)
 
 
 def toolkit_of(**changes: Any) -> Toolkit:
-    """A toolkit that is nowhere."""
+    """Return a toolkit that does not exist."""
     base = Toolkit(
         root="/cuda",
         source="test",
@@ -63,7 +63,7 @@ def toolkit_of(**changes: Any) -> Toolkit:
 
 
 def image(arch: str = "sm_90a", kind: str = "nvvm", **flags: str) -> FatbinImage:
-    """One image of a fat binary."""
+    """Return one image of a fat binary."""
     values = {"fmad": "1", "ftz": "0", "prec_div": "1", "prec_sqrt": "1", **flags}
     return FatbinImage(kind, arch, tuple(sorted(values.items())) if kind == "nvvm" else ())
 
@@ -79,7 +79,7 @@ def link_object(
     digest: str = DIGEST,
     folder: str = "",
 ) -> LinkObject:
-    """An object with a sidecar, as `read_objects` gives it."""
+    """Return an object with a sidecar, as `read_objects` does."""
     sidecar = f"{folder}{component}.contract.yaml"
     return LinkObject(
         path=f"{folder}{component}.fatbin",
@@ -92,7 +92,7 @@ def link_object(
 
 
 def multiplier() -> Instance:
-    """An instance whose two warpgroups take turns: each waits for the other."""
+    """Return an instance whose two warpgroups alternate: each waits for the other."""
     ops = (Operation("sync", "turn"), Repeat(Expr("k"), (Operation("sync", "turn"),)))
     role = Role("mma", Expr("8"), body=ops)
     contract = replace(
@@ -104,7 +104,7 @@ def multiplier() -> Instance:
 
 
 def program_of_demo(span: Span | None = None) -> Program:
-    """A megakernel with nothing but the role that multiplies."""
+    """Return a megakernel with only the role that multiplies."""
     spec = MegakernelSpec(ENTRY, (), span=span)
     return Program(
         name=ENTRY,
@@ -125,7 +125,7 @@ def program_of_demo(span: Span | None = None) -> Program:
 
 
 def placement_of_demo(**changes: Any) -> Placement:
-    """A loader warpgroup with 40 registers, two multiplying ones with 232; barrier 1 is given."""
+    """Return a placement of one loader warpgroup with 40 registers and two with 232; barrier 1."""
     base = Placement(
         name=ENTRY,
         target="sm_90a",
@@ -152,7 +152,7 @@ def placement_of_demo(**changes: Any) -> Placement:
 
 
 def audit_of_demo(**changes: Any) -> Audit:
-    """What `placement_of_demo` planned, found."""
+    """Return an audit that agrees with `placement_of_demo`."""
     base = Audit(
         entry=ENTRY,
         registers=168,
@@ -172,7 +172,7 @@ def audit_of_demo(**changes: Any) -> Audit:
 
 
 def log_of(text: str = "") -> LinkLog:
-    """The log of a link that printed `text`."""
+    """Return the log of a link that printed `text`."""
     return read_log(text, "nvlink 13.5.37", ("nvlink", "demo.fatbin", "-o", "demo.cubin"))
 
 
@@ -184,7 +184,7 @@ def cubin(
     shared: dict[str, int] | None = None,
     reserved: bool = True,
 ) -> bytes:
-    """A 64-bit ELF file with code sections, function symbols and .nv.info, as ptxas lays it out."""
+    """Return a 64-bit ELF file with code sections, function symbols and .nv.info, like those of ptxas."""
     names = list(kernels)
     sections: list[tuple[str, int, bytes, int, int, int]] = [("", 0, b"", 0, 0, 0)]
 

@@ -1,4 +1,4 @@
-"""A GEMM of one loader and eight multiplying warps, played with given times."""
+"""A GEMM of one loader and eight multiplying warps, simulated with given times."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SCRIPT = Script(
 
 
 def blank(**changes: object) -> Recording:
-    """A launch of four work items of eight k-blocks on two CTAs, nothing noted."""
+    """Return a launch of four work tiles of eight k-blocks on two CTAs, without events."""
     base = Recording(
         megakernel="gemm",
         target="sm_90a",
@@ -71,14 +71,14 @@ def blank(**changes: object) -> Recording:
 
 
 def row(cta: int, warp: int, events: list[Event], operations: int = 0) -> WarpRow:
-    """What one warp did; the clock of every SM starts elsewhere."""
+    """Return the events of one warp; the clock of every SM has another start."""
     text = base64.b64encode(encode_events(events)).decode()
     start = events[0].begin if events else 0
     return WarpRow(cta, warp, 10 + cta, start, 500 * cta, operations or len(events), text)
 
 
 def played(*, copy: int, work: int, items: int = 16, start: int = 0xFFFFF000) -> Recording:
-    """Every copy takes `copy` cycles to arrive, every block `work` to be multiplied."""
+    """Simulate: every copy takes `copy` cycles, every multiplication of a block `work`."""
     rows = []
     for cta in range(2):
         loads, waits, releases = _play(copy, work, items)
@@ -118,5 +118,5 @@ def _play(copy: int, work: int, items: int) -> tuple[list[Event], list[Event], l
 
 
 def example_trace() -> Recording:
-    """docs/examples/gemm.trace.json: copies arrive in time, the multiplication takes long."""
+    """Return docs/examples/gemm.trace.json: fast copies, slow multiplication."""
     return replace(played(copy=500, work=1000, start=1000), device="a pipeline played in tests")

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 
 
 class _Recorder:
-    """Stands for `env` in an SConscript and keeps what it is told."""
+    """Replaces `env` in an SConscript and records its calls."""
 
     def __init__(self) -> None:
         self.megakernels: dict[str, dict[str, Any]] = {}
@@ -31,7 +31,7 @@ class _Recorder:
 
 @cache
 def contracts() -> dict[str, Contract]:
-    """Label -> contract, for every component of the repository."""
+    """Return label -> contract, for every component of the repository."""
     found = {}
     for path in sorted((REPOSITORY / "components").glob("*/*.contract.yaml")):
         package = path.parent.relative_to(REPOSITORY).as_posix()
@@ -41,7 +41,7 @@ def contracts() -> dict[str, Contract]:
 
 @cache
 def megakernels() -> dict[str, dict[str, Any]]:
-    """Name -> the keywords of `env.Megakernel`."""
+    """Return name -> keywords of `env.Megakernel`."""
     recorder = _Recorder()
     for path in sorted((REPOSITORY / "megakernels").glob("*/SConscript")):
         code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
@@ -51,17 +51,17 @@ def megakernels() -> dict[str, dict[str, Any]]:
 
 @cache
 def program_of(name: str, arch: str = "sm_90a") -> Program:
-    """The megakernel `name`, collected for `arch`."""
+    """Return the program of a megakernel."""
     spec = parse_declaration(**megakernels()[name])
     return resolve(spec, bind_instances(spec, contracts(), {}), arch)
 
 
 @cache
 def placement_of(name: str, arch: str = "sm_90a") -> Placement:
-    """Its placement."""
+    """Return the placement of a megakernel."""
     return place(placement_problem(program_of(name, arch)))
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every (megakernel, arch) that the repository builds."""
+    """Return every (megakernel, arch) that the repository builds."""
     return [(name, arch) for name, made in megakernels().items() for arch in made["archs"]]

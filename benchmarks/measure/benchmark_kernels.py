@@ -12,7 +12,7 @@ from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch import Kernel, load
 from pipelink_rules.model.linked_kernel import Manifest, TensorArgument
 
-GUARD = 512  # elements before and after an output that must stay as they are
+GUARD = 512  # elements before and after an output that must not change
 CANARY = 1.0
 
 
@@ -26,11 +26,11 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The megakernel's name."""
+        """Return the name of the megakernel."""
         return self.kernel.manifest.name
 
     def twin(self, kind: str) -> Kernel | None:
-        """The `lto` or `native` twin behind the same interface; None where it was not built."""
+        """Return the `lto` or `native` twin with the same interface; None if it was not built."""
         path = self.folder / f"{self.name}.{kind}_twin.cubin"
         if not path.is_file():
             return None
@@ -38,7 +38,7 @@ class Subject:
 
 
 def subjects(build: Path, arch: str, names: list[str]) -> list[Subject]:
-    """Every built megakernel (or those named), by name."""
+    """Return every built megakernel (or those named), by name."""
     found = []
     for folder in sorted((build / arch / "megakernels").glob("*")):
         manifest = folder / f"{folder.name}.manifest.json"
@@ -51,7 +51,7 @@ def subjects(build: Path, arch: str, names: list[str]) -> list[Subject]:
 
 
 def widths(manifest: Manifest) -> dict[str, int]:
-    """Keyword -> last extent, where it is a number."""
+    """Return keyword -> last extent, if it is a number."""
     return {
         tensor.name: int(tensor.shape[-1])
         for tensor in manifest.tensors
@@ -60,7 +60,7 @@ def widths(manifest: Manifest) -> dict[str, int]:
 
 
 def sizes_of(manifest: Manifest, sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes of a reference, rounded up to what the contracts ask for."""
+    """Return the sizes of a reference, rounded up to what the contracts require."""
     return {
         name: -(-max(minimum, sizes.get(name, minimum)) // multiple) * multiple
         for name, minimum, _, multiple in manifest.symbols
@@ -70,7 +70,7 @@ def sizes_of(manifest: Manifest, sizes: Mapping[str, int]) -> dict[str, int]:
 def make_inputs(
     manifest: Manifest, sizes: Mapping[str, int], scalars: Mapping[str, float], seed: int
 ) -> dict[str, Any]:
-    """Random inputs: normal, matrices scaled by 1/sqrt(K) so that results are near 1."""
+    """Return random inputs: normal, matrices scaled by 1/sqrt(K) so that results are near 1."""
     import torch
 
     generator = torch.Generator(device="cuda").manual_seed(seed)
@@ -87,7 +87,7 @@ def make_inputs(
 
 
 def dtype_of(tensor: TensorArgument) -> Any:
-    """The torch dtype."""
+    """Return the torch dtype."""
     import torch
 
     names = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32"}
@@ -109,16 +109,16 @@ class Output:
         self.array = self._all[GUARD : GUARD + count].view(shape)
 
     def poison(self) -> None:
-        """NaN everywhere."""
+        """Fill everything with NaN."""
         self.array.fill_(float("nan"))
 
     def guards_intact(self) -> bool:
-        """Whether nothing was written before or behind the output."""
+        """Return whether nothing was written before or after the output."""
         return bool((self._all[:GUARD] == CANARY).all() and (self._all[-GUARD:] == CANARY).all())
 
 
 def make_outputs(manifest: Manifest, sizes: Mapping[str, int]) -> dict[str, Output]:
-    """One per output keyword."""
+    """Return one output per keyword."""
     return {
         tensor.name: Output(tensor, sizes)
         for tensor in manifest.tensors
@@ -127,7 +127,7 @@ def make_outputs(manifest: Manifest, sizes: Mapping[str, int]) -> dict[str, Outp
 
 
 def bytes_of(manifest: Manifest, sizes: Mapping[str, int]) -> int:
-    """Bytes of all arrays of one call."""
+    """Return the bytes of all arrays of one call."""
     from pipelink_rules.model.contract import DTYPES
 
     total = 0

@@ -11,7 +11,7 @@ RELATIVE = 2.0**-8  # bf16 keeps 8 bits: half a unit in the last place is 2^-9
 
 
 def check_shapes(subject: Subject) -> list[dict[str, Any]]:
-    """One row per shape: largest error over its allowance (right where below 1), and the rest."""
+    """Return one row per shape: largest error over its allowance (correct below 1), and more."""
     assert subject.reference is not None
     rows = []
     for number, shape in enumerate(subject.reference.shapes):
@@ -22,7 +22,7 @@ def check_shapes(subject: Subject) -> list[dict[str, Any]]:
 
 
 def check_shape(subject: Subject, shape: dict[str, int], seed: int) -> dict[str, Any]:
-    """Launches once on fresh inputs and compares every element of every output."""
+    """Launch once on fresh inputs and compare every element of every output."""
     import torch
 
     manifest, reference = subject.kernel.manifest, subject.reference
@@ -63,7 +63,7 @@ def check_shape(subject: Subject, shape: dict[str, int], seed: int) -> dict[str,
 
 
 def check_repeats(subject: Subject, launches: int) -> dict[str, Any]:
-    """Launches again and again on one input; every result has the bits of the first."""
+    """Launch repeatedly on one input; every result must have the bits of the first."""
     import torch
 
     manifest, reference = subject.kernel.manifest, subject.reference
@@ -93,7 +93,7 @@ def check_repeats(subject: Subject, launches: int) -> dict[str, Any]:
 
 
 def check_graph(subject: Subject) -> dict[str, Any]:
-    """Captures a call in a CUDA graph and replays it on new contents of the same arrays."""
+    """Capture a call in a CUDA graph and replay it on new contents of the same arrays."""
     import torch
 
     manifest, reference = subject.kernel.manifest, subject.reference

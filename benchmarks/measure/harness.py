@@ -16,12 +16,12 @@ from typing import Any
 Launch = Callable[[int], object]  # number of an input set -> one launch on the current stream
 
 
-BATCH = 40  # pairs that are queued at a time; a queue has room for about a thousand entries
+BATCH = 40  # pairs queued at a time; a queue holds about a thousand entries
 HELD_CYCLES = 10_000_000  # about 5 ms: longer than the host takes to queue a batch
 
 
 def hold() -> None:
-    """Keeps the GPU busy while launches are queued: else a short one is timed with its host."""
+    """Keep the GPU busy while launches are queued; otherwise host time is part of a short one."""
     import torch
 
     torch.cuda._sleep(HELD_CYCLES)
@@ -40,12 +40,12 @@ class Pairs:
     ratio_high: float
 
     def as_dict(self) -> dict[str, Any]:
-        """For the results file."""
+        """Return a row of the results file."""
         return asdict(self)
 
 
 def pairs(a: Launch, b: Launch, sets: int, count: int, warm_up: int = 10) -> Pairs:
-    """Times `count` pairs; every launch takes another input set than the one before.
+    """Time `count` pairs; consecutive launches use different input sets.
 
     One event pair per launch, queued while the GPU is held: it never waits for the host between
     two events, and the clock, the power limit and the temperature are the same for A and B.
@@ -84,7 +84,7 @@ def pairs(a: Launch, b: Launch, sets: int, count: int, warm_up: int = 10) -> Pai
 
 
 def sets_for(bytes_per_set: int, minimum: int = 2) -> int:
-    """How many input sets to rotate, so that a set has left the L2 cache when it comes again."""
+    """Return how many input sets to rotate, so that a set has left the L2 cache when reused."""
     import torch
 
     cache = torch.cuda.get_device_properties(0).L2_cache_size
@@ -92,7 +92,7 @@ def sets_for(bytes_per_set: int, minimum: int = 2) -> int:
 
 
 def call_overhead(call: Callable[[], object], calls: int = 2000) -> float:
-    """Microseconds of host time per call, best of ten batches (the queue is drained between)."""
+    """Return the host time of a call in microseconds: best of ten batches, with an empty queue."""
     import time
 
     import torch
@@ -108,7 +108,7 @@ def call_overhead(call: Callable[[], object], calls: int = 2000) -> float:
 
 
 def machine(command: Sequence[str]) -> dict[str, Any]:
-    """Date, card, driver, toolkit: what a number is worth nothing without."""
+    """Return date, card, driver and toolkit of a run."""
     import datetime
     import platform
 
@@ -135,7 +135,7 @@ def machine(command: Sequence[str]) -> dict[str, Any]:
 
 
 def without_output(command: Sequence[str]) -> list[str]:
-    """The command without `--out FILE`: where the numbers went says nothing about them."""
+    """Return the command without `--out FILE`, which does not affect the numbers."""
     words = list(command)
     while "--out" in words:
         at = words.index("--out")
@@ -152,7 +152,7 @@ def _driver_version() -> str:
 
 
 def toolkit_of(build: Path) -> str:
-    """The compiler version in the sidecars of a build."""
+    """Return the compiler version in the sidecars of a build."""
     for sidecar in sorted(build.glob("*/variants/*/*.contract.yaml")):
         for line in sidecar.read_text(encoding="utf-8").splitlines():
             if line.strip().startswith("toolkit:"):
@@ -162,7 +162,7 @@ def toolkit_of(build: Path) -> str:
 
 @contextmanager
 def deadline(what: str, seconds: float = 60) -> Iterator[None]:
-    """Ends the process where the body takes longer: a kernel that hangs keeps the GPU for ever."""
+    """End the process if the body takes longer: a kernel that hangs keeps the GPU forever."""
 
     def end() -> None:
         note(f"{what} did not finish in {seconds:g} s: it hangs; the run ends here")
@@ -178,5 +178,5 @@ def deadline(what: str, seconds: float = 60) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """Progress, on stderr: the table is what stdout is for."""
+    """Print progress to stderr; stdout is for the table."""
     print(text, file=sys.stderr, flush=True)

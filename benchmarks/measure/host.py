@@ -31,7 +31,7 @@ SWAPPED = "gemm_bias_gelu"  # its gelu becomes gelu_tanh and back
 
 
 def main() -> int:
-    """Measures and writes."""
+    """Measure and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", default="build")
     parser.add_argument("--arch", default="sm_90a")
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def programs(arguments: argparse.Namespace) -> list[Any]:
-    """The programs of a finished build."""
+    """Return the programs of a finished build."""
     from pipelink_rules.files.codec import read_json
     from pipelink_rules.model.program import Program
 
@@ -71,7 +71,7 @@ def programs(arguments: argparse.Namespace) -> list[Any]:
 
 
 def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """The slowest check of all programs, and the median one; the same for its protocol part."""
+    """Time the slowest check of all programs and the median one, and their protocol part."""
     from pipelink_rules.check.check import check
     from pipelink_rules.check.program_index import ProgramIndex
     from pipelink_rules.check.protocol.protocol_checks import check_protocol
@@ -96,7 +96,7 @@ def check_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Placement with Z3, verified; the import of the solver is not counted."""
+    """Time placement with Z3 and verification, without the import of the solver."""
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem
 
@@ -110,7 +110,7 @@ def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Every role of every object of a build, run and compared with its contract."""
+    """Time the audit of every role of every object of a build."""
     from pipelink_rules.audit.audit_role import audit_roles
     from pipelink_rules.contract.sidecar import load_sidecar
     from pipelink_rules.toolkit.ptx import read_ptx
@@ -141,14 +141,14 @@ def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def null_row(arguments: argparse.Namespace) -> dict[str, Any]:
-    """`scons` where there is nothing to do."""
+    """Time `scons` if nothing has to be built."""
     _scons(ROOT, [])
     took = _median(lambda: _scons(ROOT, []), max(3, arguments.times // 2))
     return _row("null build, all megakernels", took, 1000, "scons, wall clock")
 
 
 def swap_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """An epilogue replaced in a copy of the checkout: linked only, back, compiled and linked."""
+    """Time the swap of an epilogue in a copy: linked only, back, compiled and linked."""
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / "copy"
         for name in _tracked():
@@ -183,7 +183,7 @@ def swap_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def host(command: list[str]) -> dict[str, Any]:
-    """Date, processor, toolkit."""
+    """Return date, processor and toolkit."""
     import platform
 
     from benchmarks.measure.harness import toolkit_of
@@ -219,7 +219,7 @@ def _scons(top: Path, goals: list[str]) -> None:
 def _median(
     call: Callable[[], object], times: int, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Milliseconds."""
+    """Format milliseconds."""
     found = []
     for _ in range(times):
         start = clock()

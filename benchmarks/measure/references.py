@@ -10,7 +10,7 @@ from typing import Any
 Arrays = Mapping[str, Any]  # keyword -> float64 tensor, or a number for scalars
 Sizes = Mapping[str, int]
 
-# Ragged in every extent: below, at and just past the tile; K shorter than a tile; one row.
+# Ragged in every extent: below, at and just above the tile; K shorter than a tile; one row.
 GEMM_SHAPES = (
     (128, 256, 64),
     (1, 8, 8),
@@ -48,7 +48,7 @@ TIMED_SKINNY = (
 
 @dataclass(frozen=True)
 class Reference:
-    """A megakernel's meaning, and what to try it on."""
+    """What a megakernel computes, and the shapes to run it on."""
 
     compute: Callable[[Arrays], Any]  # -> the output, float64
     shapes: tuple[dict[str, int], ...]  # for correctness: at least 12, ragged ones among them
@@ -77,7 +77,7 @@ def _gemm(compute: Callable[[Arrays], Any], multiplications: int = 1) -> Referen
 
 
 def _skinny(compute: Callable[[Arrays], Any]) -> Reference:
-    """A GEMM with few tiles and a long K, which split-K is for."""
+    """Return a GEMM with few tiles and a long K, the case for split-K."""
     return replace(
         _gemm(compute),
         repeated={"M": 128, "N": 1024, "K": 4104},
@@ -156,7 +156,7 @@ _PATTERNS: tuple[tuple[str, Callable[[], Reference]], ...] = (
 
 
 def reference_of(name: str, widths: Sizes | None = None) -> Reference | None:
-    """The reference of a megakernel; None where this file does not know it.
+    """Return the reference of a megakernel; None if this file has none.
 
     widths: literal extents of its arrays, for families whose row width is part of the name.
     """

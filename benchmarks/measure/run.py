@@ -36,7 +36,7 @@ PARTS = (
 
 
 def main() -> int:
-    """Runs the parts asked for; 1 where a result is wrong."""
+    """Run the requested parts; return 1 if a result is wrong."""
     arguments = _arguments()
     import torch
 
@@ -68,7 +68,7 @@ def main() -> int:
         start = time.perf_counter()
         rows = _PARTS[part](known, build, arguments)
         results["parts"][part] = {"seconds": round(time.perf_counter() - start, 1), "rows": rows}
-        _write(arguments.out, results)  # what was measured is kept, whatever comes later
+        _write(arguments.out, results)  # keep what was measured, whatever happens later
         if time.perf_counter() - _START > arguments.limit:
             results["stopped"] = f"after {part}: the limit of {arguments.limit} s was reached"
             break

@@ -14,8 +14,8 @@ from benchmarks.paths import ROOT
 
 TOOLS = ("memcheck", "synccheck", "racecheck")
 _SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
-# What a tool is known to misread, with the evidence (docs/adr/0001): such findings are named as
-# exceptions instead of errors, and nothing else is.
+# Known false reports of a tool, with the evidence (docs/adr/0001): they are named as exceptions
+# instead of errors, and nothing else is.
 EXCEPTIONS = {
     ("racecheck", "Potential RAW hazard", "handover"): (
         "exception: one lane arrives for its warp after __syncwarp, which racecheck does not"
@@ -26,12 +26,12 @@ _SMALL = {"M": 264, "N": 520, "K": 200, "R": 37}
 
 
 def sanitize(subject: Subject, timeout: int = 120) -> list[dict[str, Any]]:
-    """One row per tool; `not available` where the machine has none or refuses the device."""
+    """Return one row per tool; `not available` if the machine has none or rejects the device."""
     return [run_tool(subject, tool, timeout) for tool in TOOLS]
 
 
 def run_tool(subject: Subject, tool: str, timeout: int) -> dict[str, Any]:
-    """What one tool says to one small launch."""
+    """Return the report of one tool on one small launch."""
     program = shutil.which("compute-sanitizer")
     row: dict[str, Any] = {"megakernel": subject.name, "tool": tool}
     if program is None:
@@ -64,7 +64,7 @@ def run_tool(subject: Subject, tool: str, timeout: int) -> dict[str, Any]:
 
 
 def _findings(subject: Subject, tool: str, count: str, text: str) -> str:
-    """How many, and the first one in the tool's words; or why they are none."""
+    """Return the number of reports and the text of the first, or the name of the exception."""
     lines = [line.strip("= ").strip() for line in text.splitlines() if line.startswith("=====")]
     errors = [line for line in lines if re.match(r"(Error|Warning|Potential|Race)", line)]
     glue = subject.folder / f"{subject.name}.glue.cu"

@@ -19,7 +19,7 @@ Table = tuple[str, Sequence[str], list[Sequence[str]]]  # title, heading, rows
 
 
 def main() -> int:
-    """Writes the page; with --check says whether it is up to date."""
+    """Write the page; with --check only compare it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="1 where the page is out of date")
     arguments = parser.parse_args()
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def page(files: Iterable[Path]) -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [
         "# Results",
         "",
@@ -50,7 +50,7 @@ def page(files: Iterable[Path]) -> str:
 
 
 def summary_text(results: dict[str, Any]) -> str:
-    """The same tables for a terminal."""
+    """Return the same tables for a terminal."""
     from pipelink_rules.diagnostics.text_table import format_table
 
     lines = [circumstances(results)]
@@ -62,7 +62,7 @@ def summary_text(results: dict[str, Any]) -> str:
 
 
 def circumstances(results: dict[str, Any]) -> str:
-    """One sentence: when, where, with what."""
+    """Return date, machine and command in one sentence."""
     words = [f"{results['date']}"]
     if results.get("driver"):
         words.append(f"driver {results['driver']} (CUDA {results['driver_cuda']})")
@@ -74,7 +74,7 @@ def circumstances(results: dict[str, Any]) -> str:
 
 
 def tables(results: dict[str, Any]) -> Iterator[Table]:
-    """Every table that the results have data for."""
+    """Yield every table that the results have data for."""
     parts = {name: part["rows"] for name, part in results.get("parts", {}).items()}
     if parts.get("correctness"):
         yield _correctness(parts)
@@ -161,7 +161,7 @@ def _host(row: dict[str, Any]) -> Sequence[str]:
 
 
 def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [f"| {' | '.join(heading)} |", f"|{'---|' * len(heading)}"]
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 

@@ -22,7 +22,7 @@ from pipelink_rules.launch import Kernel
 def gemm_rows(
     subject: Subject, plain: list[Subject], build: Path, count: int
 ) -> list[dict[str, Any]]:
-    """A plain GEMM on every timed shape against native twin, the others, monoliths and cuBLAS."""
+    """Time a plain GEMM on every shape against twin, other kernels, monoliths and cuBLAS."""
     rows = []
     for m, n, k in TIMED_GEMMS:
         sizes = {"M": m, "N": n, "K": k}
@@ -45,7 +45,7 @@ def gemm_rows(
 
 
 def skinny_rows(subject: Subject, plain: list[Subject], count: int) -> list[dict[str, Any]]:
-    """A split-K GEMM on shapes with few tiles, against its native twin, plain ones and cuBLAS."""
+    """Time a split-K GEMM on shapes with few tiles against twin, plain GEMMs and cuBLAS."""
     rows = []
     for m, n, k in TIMED_SKINNY:
         sizes = {"M": m, "N": n, "K": k}
@@ -63,7 +63,7 @@ def skinny_rows(subject: Subject, plain: list[Subject], count: int) -> list[dict
 
 
 def twin_row(subject: Subject, count: int) -> list[dict[str, Any]]:
-    """Any megakernel on its timed shape against its native twin."""
+    """Time a megakernel on its shape against its native twin."""
     assert subject.reference is not None
     twin = subject.twin("native")
     if twin is None:
@@ -76,7 +76,7 @@ def twin_row(subject: Subject, count: int) -> list[dict[str, Any]]:
 
 
 def stream_row(subject: Subject, count: int) -> list[dict[str, Any]]:
-    """A streaming megakernel against a copy that moves as many bytes."""
+    """Time a streaming megakernel against a copy of as many bytes."""
     import torch
 
     assert subject.reference is not None
@@ -91,7 +91,7 @@ def stream_row(subject: Subject, count: int) -> list[dict[str, Any]]:
 
 
 def overhead_row(subject: Subject) -> dict[str, Any]:
-    """Host time of a call with cached arguments, beside the driver's launch alone."""
+    """Time the host part of a call with cached arguments, and the launch of the driver alone."""
     assert subject.reference is not None
     sizes = sizes_of(subject.kernel.manifest, subject.reference.shapes[0])
     (arguments,) = _sets(subject, sizes, only=1)
@@ -172,7 +172,7 @@ def _cublas(sets: list[dict[str, Any]]) -> Launch:
 
 
 def _warm(launch: Launch, seconds: float = 0.5) -> None:
-    """Brings the clock to where it stays under load."""
+    """Warm up until the clock is that of a loaded GPU."""
     import time
 
     import torch

@@ -16,12 +16,12 @@ SHARED_BYTES = 4 * 48 * 1024 + 8 * 4096 + 64  # stages, staging, mbarriers: as i
 
 
 def baseline(cluster: int, build: Path, driver: Any = None) -> Kernel:
-    """`kernel(a, b, out)` with clusters of 1 or 2 CTAs."""
+    """Return `kernel(a, b, out)` with clusters of 1 or 2 CTAs."""
     return Kernel(manifest(cluster), cubin(cluster, build).read_bytes(), driver=driver)
 
 
 def cubin(cluster: int, build: Path) -> Path:
-    """The machine code; its name holds the digest of the source, so that it is never stale."""
+    """Return the machine code; its name has the digest of the source, so it is never stale."""
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
     path = build / "benchmarks" / f"monolith_{cluster}_{digest}.cubin"
     if path.is_file():
@@ -34,7 +34,7 @@ def cubin(cluster: int, build: Path) -> Path:
 
 
 def manifest(cluster: int) -> Manifest:
-    """What the launcher has to know of it, as the linker would say it."""
+    """Return the manifest that the linker would write."""
     rows = 128 * cluster
     items = f"ceildiv(M, {rows}) * ceildiv(N, 256)"
     return Manifest(
@@ -69,7 +69,7 @@ def manifest(cluster: int) -> Manifest:
 
 
 def _compiler(build: Path) -> str:
-    """nvcc of the toolkit that the build uses, or any on PATH (sm_90a needs no linker)."""
+    """Return nvcc of the toolkit of the build, or any on PATH (sm_90a needs no linker)."""
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
     from pipelink_rules.toolkit.find import find_toolkit
 

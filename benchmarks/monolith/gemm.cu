@@ -308,6 +308,6 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     __syncwarp();
   }
 #if CLUSTER > 1
-  synchronize_all();  // nobody leaves while the other CTA may still arrive here
+  synchronize_all();  // no CTA exits while the other one may still arrive here
 #endif
 }

@@ -41,7 +41,7 @@ SECONDS = 25
 
 
 def main() -> int:
-    """Links, or launches what was linked."""
+    """Link, or launch what was linked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--link", action="store_true", help="link everything (needs no GPU)")
     parser.add_argument("--missing", action="store_true", help="link what the plan lacks")
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
-    """All of them as they are drawn: `count` first, then those that stand in for refused ones."""
+    """Yield mutants as drawn: `count`, then substitutes for rejected ones."""
     turn = random.Random(seed)
     first = turn.sample(range(len(trials)), min(count, len(trials)))
     others = [place for place in range(len(trials)) if place not in first]
@@ -63,7 +63,7 @@ def drawn(trials: list[str], seed: int = SEED, count: int = COUNT) -> list[str]:
 
 
 def accepted(text: str) -> bool:
-    """Whether no stage refuses the mutant of a line, and there is a GPU here to run it."""
+    """Return whether no stage rejects the mutant of a line and the GPU can run it."""
     import shipped_declarations
     from whole import outcome
 
@@ -75,7 +75,7 @@ def accepted(text: str) -> bool:
 
 
 def link_all(missing: bool) -> int:
-    """Every drawn mutant with `jitter`, and whether its machine code differs at all."""
+    """Link every drawn mutant with `jitter`; record whether its machine code differs."""
     from benchmarks.validation.repository_copy import Copy
 
     copy = Copy(BUILD / "proof.trials")
@@ -85,7 +85,7 @@ def link_all(missing: bool) -> int:
     for text in drawn(read(MUTATION)["trials"]):
         if sum("problem" not in row for row in rows) == COUNT:
             break
-        if not accepted(text):  # the list is older than a rule
+        if not accepted(text):  # the list is older than a check
             continue
         if missing and text in old:
             rows.append(old[text])
@@ -100,7 +100,7 @@ def link_all(missing: bool) -> int:
 
 
 def link_one(text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
-    """The row of the plan for one mutant; before: digests of the megakernels as they are."""
+    """Return the row of the plan for one mutant; before: digests of the unchanged megakernels."""
     from whole import outcome
 
     from benchmarks.validation.repository_copy import NotLinked
@@ -109,7 +109,7 @@ def link_one(text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name_of(text), "megakernel": megakernel, "text": text}
     row |= {"reason": outcome(megakernel, mutant).reason, "sizes": {}}
     try:
-        if megakernel not in before:  # as it is, under the same runtime
+        if megakernel not in before:  # unchanged, with the same runtime
             before[megakernel] = audit_of(copy.build(megakernel, "jitter"), megakernel)
         with copy.edited(files_of(megakernel, mutant)):
             folder = copy.build(megakernel, "jitter")
@@ -121,12 +121,12 @@ def link_one(text: str, copy: Any, before: dict[str, str]) -> dict[str, Any]:
 
 
 def name_of(text: str) -> str:
-    """The same for a mutant whatever else is drawn."""
+    """Return a number that does not depend on the other mutants."""
     return f"trial_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def found_by(text: str) -> tuple[str, Any]:
-    """(megakernel, mutant) of a line of the list."""
+    """Return (megakernel, mutant) of a line of the list."""
     from whole import mutants
 
     megakernel, _, rest = text.partition(": ")
@@ -138,7 +138,7 @@ def found_by(text: str) -> tuple[str, Any]:
 
 
 def files_of(megakernel: str, mutant: Any) -> dict[str, str]:
-    """The contract or the SConscript with the change."""
+    """Return the changed contract or SConscript."""
     import shipped_declarations
     import yaml
     from judge import texts
@@ -155,13 +155,13 @@ def files_of(megakernel: str, mutant: Any) -> dict[str, str]:
 
 
 def audit_of(folder: Path, name: str) -> str:
-    """Digest of the machine code that lies there; empty where none does."""
+    """Return the digest of the machine code in a folder; empty if there is none."""
     found: str = read(folder / f"{name}.audit.json").get("text_sha256", "")
     return found
 
 
 def run_all(out: Path, limit: float) -> int:
-    """Every linked mutant in a process of its own; 1 where one is wrong or could not be run."""
+    """Launch every linked mutant in a separate process; return 1 if one is wrong or not run."""
     import correctness  # noqa: F401  what children need is imported once
     import torch  # noqa: F401
 

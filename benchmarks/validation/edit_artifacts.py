@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def replaced(placement: Placement, changes: Mapping[str, Any]) -> Placement:
-    """The placement with other numbers; of `offsets` and `barriers` only those named change."""
+    """Return the placement with other numbers; in `offsets` and `barriers` named ones change."""
     data = encode(placement)
     for key, value in changes.items():
         if isinstance(value, Mapping):
@@ -33,7 +33,7 @@ def replaced(placement: Placement, changes: Mapping[str, Any]) -> Placement:
 
 
 def faults_of(program: Path, placement: Placement) -> list[str]:
-    """What the verifier says to a placement."""
+    """Return the errors of the verifier for a placement."""
     from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import verify
 
@@ -41,7 +41,7 @@ def faults_of(program: Path, placement: Placement) -> list[str]:
 
 
 def with_boxes(manifest: Manifest, boxes: Mapping[str, list[int]]) -> Manifest:
-    """Tensor maps with other boxes: what the launcher tells the driver."""
+    """Return the manifest with other boxes of tensor maps."""
     parameters = tuple(
         replace(item, box=tuple(boxes.get(item.name, item.box))) for item in manifest.parameters
     )
@@ -49,7 +49,7 @@ def with_boxes(manifest: Manifest, boxes: Mapping[str, list[int]]) -> Manifest:
 
 
 class Later:
-    """The edited files of one case, made from a finished build of its megakernel."""
+    """The edited files of one case, from a finished build of its megakernel."""
 
     def __init__(self, case: Case, folder: Path, out: Path, top: Path):
         self.case, self.folder, self.out, self.top = case, folder, out, top
@@ -62,13 +62,13 @@ class Later:
 
     @property
     def toolkit(self) -> Toolkit:
-        """That of the copy."""
+        """Return the toolkit of the copy."""
         from pipelink_rules.toolkit.find import find_toolkit
 
         return find_toolkit(self.top / "build")
 
     def link(self, runtime: str) -> Path:
-        """The folder with cubin and manifest under a runtime."""
+        """Link with a runtime; return the folder with cubin and manifest."""
         from pipelink_rules.actions.link_actions import (
             LinkRequest,
             ReportRequest,
@@ -118,7 +118,7 @@ class Later:
         return self.folder / f"{self.case.megakernel}.{suffix}"
 
     def _objects(self) -> list[Path]:
-        """Of every variant: that of the build, or one of the edited source behind its header."""
+        """Return the object of every variant: of the build, or of the edited source."""
         texts = files_of(self.case) if self.case.unaudited else {}
         found = []
         for name, variant in {i.variant.name: i.variant for i in self.program.instances}.items():

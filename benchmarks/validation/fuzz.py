@@ -23,11 +23,11 @@ from typing import Any
 
 from benchmarks.paths import RESULTS, ROOT
 
-KEPT = 20  # faults of a kind that are written out
+KEPT = 20  # faults of a kind that are listed
 
 
 def main() -> int:
-    """Runs the kinds asked for; exit code 1 where there was a fault."""
+    """Run the arguments kinds; return 1 if there was a fault."""
     from fuzz_kinds import KINDS
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -38,29 +38,31 @@ def main() -> int:
     parser.add_argument("--show", type=int, metavar="SEED")
     parser.add_argument("--out", default=str(RESULTS / "validation" / "fuzz.json"))
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.show is not None:
-        return show(asked.kind[0], asked.show)
-    if asked.child:
-        print(json.dumps(run(asked.kind[0], asked.first, asked.count, asked.seconds)))
+    arguments = parser.parse_args()
+    if arguments.show is not None:
+        return show(arguments.kind[0], arguments.show)
+    if arguments.child:
+        print(
+            json.dumps(run(arguments.kind[0], arguments.first, arguments.count, arguments.seconds))
+        )
         return 0
     results: dict[str, Any] = {}
-    for name in asked.kind or KINDS:
-        words = ["--child", "--kind", name, "--count", str(asked.count)]
-        words += ["--first", str(asked.first), "--seconds", str(asked.seconds)]
+    for name in arguments.kind or KINDS:
+        words = ["--child", "--kind", name, "--count", str(arguments.count)]
+        words += ["--first", str(arguments.first), "--seconds", str(arguments.seconds)]
         command = [sys.executable, "-m", "benchmarks.validation.fuzz", *words]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         crashed = {"inputs": 0, "faults": [f"the process ended with {done.returncode}"]}
         results[name] = json.loads(done.stdout) if done.returncode == 0 else crashed
         print(name, {k: v for k, v in results[name].items() if k != "codes"}, flush=True)
-    out = Path(asked.out)
+    out = Path(arguments.out)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     return int(any(item["faults"] for item in results.values()))
 
 
 def run(name: str, first: int, count: int, seconds: float) -> dict[str, Any]:
-    """The counts of one kind."""
+    """Return the counts of one kind."""
     from fuzz_judge import judge, peak_megabytes
     from fuzz_kinds import KINDS
 
@@ -98,7 +100,7 @@ def run(name: str, first: int, count: int, seconds: float) -> dict[str, Any]:
 
 
 def show(name: str, seed: int) -> int:
-    """One input, its exception let through."""
+    """Run one input without catching its exception."""
     from fuzz_kinds import KINDS
 
     with tempfile.TemporaryDirectory() as folder:

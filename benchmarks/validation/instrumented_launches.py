@@ -36,13 +36,13 @@ RUNTIMES = ("jitter", "trace", "record")
 FORCED = PROOF / "hang" / "gemm"
 TRACED = {"M": 4096, "N": 4096, "K": 4096, "R": 8192}  # a GEMM that fills the card
 SMALL = {"M": 1000, "N": 1024, "K": 1024, "R": 1000}  # ragged
-REPEATED = {"M": 3000, "N": 3064, "K": 520, "R": 4003}  # ragged, several work items for every CTA
+REPEATED = {"M": 3000, "N": 3064, "K": 520, "R": 4003}  # ragged, several work tiles for every CTA
 WITH_TRACE = ("gemm", "rms_norm")
 SECONDS = 90  # for the launches of one megakernel
 
 
 def main() -> int:
-    """Links, or runs what was linked."""
+    """Link, or run what was linked."""
     arguments = _arguments()
     if arguments.link:
         return link_all([name for name in arguments.only.split(",") if name])
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def verdict_of(row: dict[str, Any]) -> str:
-    """`ok`, or everything that is not."""
+    """Return `ok`, or everything that is wrong."""
     found = [row["problem"]] if "problem" in row else []
     for runtime in ("release", "jitter"):
         seen = row.get(runtime, {})
@@ -100,8 +100,9 @@ def verdict_of(row: dict[str, Any]) -> str:
 
 
 def launched(name: str, launches: int) -> dict[str, Any]:
-    """So many launches with `release`, and with `jitter` under a new seed every 20; compared with
-    float64 once and, bit by bit, with the first launch always."""
+    """Launch with `release`, and with `jitter` under a new seed every 20 launches.
+
+    The last result is compared with float64, every result bit by bit with the first."""
     import torch
 
     from benchmarks.measure.benchmark_kernels import widths
@@ -139,14 +140,14 @@ def launched(name: str, launches: int) -> dict[str, Any]:
 
 
 def repeated_sizes(reference: Any) -> dict[str, int]:
-    """Sizes of the thousand launches: those of the reference where it is about another shape."""
+    """Return the sizes of the launches: those of the reference if its shape differs."""
     if reference is not None and reference.repeated.get("K", 0) > REPEATED["K"]:
         return dict(reference.repeated)
     return REPEATED
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """One launch against the contracts."""
+    """Compare one recorded launch with the contracts."""
     from pipelink_rules.launch.compare_recording import agrees, compare, report
 
     kernel = kernel_of("record", name)
@@ -158,7 +159,7 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def sanitized(name: str) -> dict[str, str]:
-    """What each tool of compute-sanitizer says."""
+    """Return the report of each tool of compute-sanitizer."""
     from benchmarks.measure.benchmark_kernels import Subject
     from benchmarks.measure.sanitizer import sanitize
 
@@ -168,7 +169,7 @@ def sanitized(name: str) -> dict[str, str]:
 
 
 def traced(name: str) -> dict[str, Any]:
-    """A trace and its summary."""
+    """Write a trace and its summary."""
     from pipelink_rules.report.stalls import stall_report
 
     kernel = kernel_of("trace", name)
@@ -178,7 +179,7 @@ def traced(name: str) -> dict[str, Any]:
 
 
 def hang() -> dict[str, Any]:
-    """The launch of a megakernel whose ring has a stage too few, recorded until it hangs."""
+    """Record the launch of a megakernel whose ring has one stage too few, until it hangs."""
     from pipelink_rules.launch import load
     from pipelink_rules.launch.compare_recording import compare, report
 
@@ -189,14 +190,14 @@ def hang() -> dict[str, Any]:
 
 
 def kernel_of(runtime: str, name: str) -> Any:
-    """The callable of one link."""
+    """Load one link."""
     from pipelink_rules.launch import load
 
     return load(manifests(runtime)[name])
 
 
 def arrays_of(kernel: Any, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Inputs and outputs of a call."""
+    """Return inputs and outputs of a call."""
     from benchmarks.measure.benchmark_kernels import make_inputs, make_outputs, sizes_of
 
     rounded = sizes_of(kernel.manifest, sizes)
@@ -206,7 +207,7 @@ def arrays_of(kernel: Any, sizes: dict[str, int]) -> tuple[dict[str, Any], dict[
 
 
 def link_all(only: list[str]) -> int:
-    """Every megakernel with every instrumented runtime, and the forced one."""
+    """Link every megakernel with every instrumented runtime, and the one that hangs."""
     from benchmarks.measure.harness import toolkit_of
     from pipelink_rules.cli import main as pipelink
 

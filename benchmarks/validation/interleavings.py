@@ -27,7 +27,7 @@ PART = 100  # seeds of one task
 
 
 def main() -> int:
-    """Compares, checks, writes."""
+    """Compare, check, write the results."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--valid", type=int, default=600)
@@ -53,7 +53,7 @@ def main() -> int:
         "alarms": sorted(total.alarms),
         "valid_programs": arguments.valid,
         "alarms_at_valid_programs": alarms,
-        "seconds": round(spent),  # of a core, to compare
+        "seconds": round(spent),  # of one core
     }
     OUT.parent.mkdir(parents=True, exist_ok=True)
     OUT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from pipelink_rules.model.placement import Placement
     from pipelink_rules.model.program import Program
 
-SMS = 132  # one tile for every one of them: 12 x 11
-K, ITEMS = 4096, 16  # 64 blocks of k for a tile; work items of a CTA where nothing loops
+SMS = 132  # one tile for each: 12 x 11
+K, ITEMS = 4096, 16  # 64 k-blocks of a tile; work tiles of a CTA if there is no loop
 FACTOR = 3  # steps of the longer launch
 SECONDS = 40
 
 
 def main() -> int:
-    """Estimates, or measures."""
+    """Estimate or measure."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--estimate", action="store_true", help="no GPU: what the map says")
     parser.add_argument("--out", type=Path, default=RESULTS)
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def estimate_all() -> int:
-    """The interval of every built megakernel, and sizes to measure it with."""
+    """Write the interval of every built megakernel, and sizes to measure it with."""
     from pipelink_rules.files.codec import read_json
     from pipelink_rules.model.placement import Placement
     from pipelink_rules.model.program import Program
@@ -64,7 +64,7 @@ def estimate_all() -> int:
 
 
 def estimate(program: Program, placement: Placement) -> dict[str, Any]:
-    """What the map says, and a launch in which every CTA is busy all the time."""
+    """Return the estimate of the link map, and a launch that keeps every CTA busy."""
     from pipelink_rules.check.protocol.initiation_interval import interval
     from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 
@@ -90,7 +90,7 @@ def _works(program: Program) -> Iterator[Any]:
 
 
 def measured(path: Path, row: dict[str, Any]) -> dict[str, Any]:
-    """Cycles of a step, from two launches that differ in the number of steps; for a child."""
+    """Measure the cycles of a step from two launches with different numbers of steps."""
     import torch
 
     from benchmarks.measure.benchmark_kernels import make_inputs, make_outputs, sizes_of, widths
@@ -118,7 +118,7 @@ def measured(path: Path, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _microseconds(launch: Callable[[], object], times: int = 30) -> float:
-    """Median of so many launches, after a few that warm up."""
+    """Return the median time of some launches, after a few for warming up."""
     import torch
 
     from benchmarks.measure.harness import hold
@@ -138,12 +138,12 @@ def _microseconds(launch: Callable[[], object], times: int = 30) -> float:
 
 
 def step_of(short: float, long: float, clock_mhz: float, steps: int) -> float:
-    """Cycles of a step: what start and end of a launch take is in both times."""
+    """Return the cycles of a step; start and end of a launch are part of both times."""
     return (long - short) * clock_mhz / ((FACTOR - 1) * steps)
 
 
 def run_all(out: Path) -> int:
-    """Every megakernel as it ships, each in a process of its own."""
+    """Measure every megakernel as it is shipped, each in a separate process."""
     import subjects  # noqa: F401  what children need is imported once
     import torch  # noqa: F401
 

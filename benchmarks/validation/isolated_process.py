@@ -18,7 +18,7 @@ _FORK = multiprocessing.get_context("fork")
 def in_child(
     work: Callable[..., dict[str, Any]], *arguments: Any, seconds: float
 ) -> dict[str, Any]:
-    """What `work` returns; {"problem": why} where it raises, dies or takes too long."""
+    """Return the result of `work`; {"problem": reason} if it raises, dies or takes too long."""
     ours, theirs = _FORK.Pipe(duplex=False)
     child = _FORK.Process(target=_run, args=(theirs, work, arguments), daemon=True)
     child.start()
@@ -44,10 +44,10 @@ def in_child(
 def _run(pipe: Any, work: Callable[..., dict[str, Any]], arguments: tuple[Any, ...]) -> None:
     try:
         answer = work(*arguments)
-    except BaseException as problem:  # all of it is an answer
+    except BaseException as problem:  # every exception is an answer
         answer = {"problem": f"{type(problem).__name__}: {problem}"}
     pipe.send(answer)
     pipe.close()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # a context that is lost must not be torn down
+    os._exit(0)  # a lost context must not be destroyed

@@ -23,12 +23,12 @@ from whole import Outcome, outcomes
 from benchmarks.paths import RESULTS
 
 OUT = RESULTS / "validation" / "mutation.json"
-# Accepted mutants that give another kernel from the same sources: worth a run under `jitter`.
+# Accepted mutants that result in another kernel of the same sources: candidates for a launch.
 RUNS = ("stages", "transfers", "warps", "argument", "cluster", "split")
 
 
 def main() -> int:
-    """Runs all mutants and writes what became of them."""
+    """Run all mutants and write the results."""
     import shipped_declarations
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -61,7 +61,7 @@ def _all(name: str) -> list[Outcome]:
 
 
 def summary(found: Iterable[Outcome]) -> dict[str, Any]:
-    """Counts by megakernel and by kind of clause; survivors and trials in words."""
+    """Return counts by megakernel and by kind of clause, survivors and trials."""
     megakernels: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     kinds: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     survivors, trials = [], []

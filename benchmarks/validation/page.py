@@ -26,7 +26,7 @@ PAGE = ROOT / "docs" / "validation.md"
 
 
 def main() -> int:
-    """Writes the page; with --check says whether it is up to date."""
+    """Write the page; with --check only compare it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--take", type=Path, nargs="*", default=[], help="sections of a run")
     parser.add_argument("--check", action="store_true", help="1 where the page is out of date")
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     lines = [
         "# Validating the checker",
         "",
@@ -59,7 +59,7 @@ def page() -> str:
 
 
 def megakernels() -> list[str]:
-    """Those of the repository that are built for the GPU of the results."""
+    """Return the megakernels that are built for the GPU of the results."""
     files = sorted((ROOT / "megakernels").glob("*/SConscript"))
     return [path.parent.name for path in files if '"sm_90a"' in path.read_text(encoding="utf-8")]
 
@@ -70,7 +70,7 @@ def _cases() -> dict[str, dict[str, Any]]:
 
 
 def _found(name: str) -> dict[str, Any]:
-    """A results file; {} where nothing has run yet."""
+    """Return a results file; {} if nothing has run yet."""
     path = VALIDATION / name
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return found

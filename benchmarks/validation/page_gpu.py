@@ -61,7 +61,7 @@ def gpu_lines(
 
 
 def _ran(section: dict[str, Any]) -> str:
-    """On what, when and how."""
+    """Return date, machine and command of a section."""
     return (
         f"{section['date']}, {section['card']}, driver {section['driver']}, toolkit "
         f"{section['toolkit']}; `{section['command']}`."
@@ -97,7 +97,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
 
 
 def verdict_of_trial(row: Mapping[str, Any]) -> str:
-    """`refused` where it was not linked at all."""
+    """Return the verdict; `refused` if the mutant was not linked."""
     return "refused" if "problem" in row else str(row["verdict"])
 
 
@@ -182,11 +182,11 @@ def _steady(section: dict[str, Any]) -> Iterator[str]:
 
 
 def _link(code: str) -> str:
-    """To its page; numbers of the catalogue that are decided by construction have none."""
+    """Link to the page of a code; failures that cannot happen by construction have none."""
     page = ROOT / "docs" / "errors" / f"{code}.md"
     return f"[{code}](errors/{code}.md)" if page.is_file() else code
 
 
 def _cell(text: str) -> str:
-    """One line, without what would end the cell."""
+    """Return the text in one line, with `|` escaped."""
     return " ".join(str(text).split()).replace("|", "\\|")

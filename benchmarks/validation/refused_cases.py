@@ -21,7 +21,7 @@ SUFFIXES = {"contract": ".contract.yaml", "source": ".cu"}
 
 @dataclass(frozen=True)
 class Case:
-    """One wrong megakernel."""
+    """One invalid megakernel."""
 
     name: str
     megakernel: str
@@ -33,23 +33,23 @@ class Case:
     glue: tuple[tuple[str, str], ...] = ()
     boxes: Mapping[str, list[int]] = field(default_factory=dict)
     unaudited: bool = False
-    also: tuple[str, ...] = ()  # what the audit of the linked kernel finds
+    also: tuple[str, ...] = ()  # further errors of the audit of the linked kernel
     sizes: Mapping[str, int] = field(default_factory=dict)
-    harmless: str = ""  # why it may well go right, where it does
+    harmless: str = ""  # why the results can be correct
 
     @property
     def later(self) -> bool:
-        """Whether files after the check are edited."""
+        """Return whether files of later stages than the check are edited."""
         return bool(self.placement or self.glue or self.boxes or self.unaudited)
 
     @property
     def checked(self) -> bool:
-        """Whether the mistake is one that a contract or declaration can say."""
+        """Return whether a contract or declaration can express the mistake."""
         return bool(self.edits or self.declaration)
 
 
 def cases() -> list[Case]:
-    """All of them, in the order of the table."""
+    """Return all cases, in the order of the file."""
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     for row in rows:
         row["codes"], row["also"] = tuple(row["codes"]), tuple(row.get("also", ()))
@@ -58,7 +58,7 @@ def cases() -> list[Case]:
 
 
 def edited(text: str, pairs: list[list[str]] | tuple[tuple[str, str], ...], where: str) -> str:
-    """The text with every old part, which must be there once, as the new one."""
+    """Replace every old part, which must occur once, by the new one."""
     for old, new in pairs:
         if text.count(old) != 1:
             raise ValueError(f"{where}: {text.count(old)} times {old!r}")
@@ -67,7 +67,7 @@ def edited(text: str, pairs: list[list[str]] | tuple[tuple[str, str], ...], wher
 
 
 def files_of(case: Case) -> dict[str, str]:
-    """File -> its text with the edits of the case."""
+    """Return file -> text with the edits of the case."""
     found = {}
     for component, parts in case.edits.items():
         for part, pairs in parts.items():
@@ -78,7 +78,7 @@ def files_of(case: Case) -> dict[str, str]:
 
 
 def declaration_of(case: Case, *, allowed: bool) -> dict[str, Any]:
-    """The keywords of `env.Megakernel`; allowed: with the codes of the case allowed."""
+    """Return the keywords of `env.Megakernel`; allowed: with `allow` for the codes."""
     import shipped_declarations
 
     made = dict(shipped_declarations.megakernels()[case.megakernel])
@@ -91,7 +91,7 @@ def declaration_of(case: Case, *, allowed: bool) -> dict[str, Any]:
 
 
 def findings_of(case: Case) -> set[str]:
-    """Codes of the check for the edited contracts and declaration."""
+    """Return the codes that the check reports for the edited contracts and declaration."""
     import shipped_declarations
 
     from pipelink_rules.check.check import check

@@ -29,14 +29,14 @@ from benchmarks.validation.result_files import (
 )
 
 FORCED = PROOF / "forced"
-OUT = BUILD / "proof.out"  # what the links leave besides
+OUT = BUILD / "proof.out"  # other output of the links
 RUNTIMES = ("watchdog", "jitter")
 LAUNCHES = {"watchdog": 30, "jitter": 60}
-SECONDS = 25  # for a case in one runtime, start of the process included
+SECONDS = 25  # for a case with one runtime, including the start of the process
 
 
 def main() -> int:
-    """Links, or launches what was linked."""
+    """Link, or launch what was linked."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--link", action="store_true", help="link everything (needs no GPU)")
     parser.add_argument("--only", default="", help="cases, separated by commas")
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def link_all(only: list[str]) -> int:
-    """Every case with both runtimes; what was found on the way goes to the plan."""
+    """Link every case with both runtimes and write the plan."""
     from benchmarks.validation.refused_cases import cases
     from benchmarks.validation.repository_copy import Copy
 
@@ -69,7 +69,7 @@ def link_all(only: list[str]) -> int:
 
 
 def link_case(case: Any, copy: Any) -> dict[str, Any]:
-    """Its row of the plan: what it is, what the build said, what differs in the machine code."""
+    """Return the row of the plan: case, output of the build, difference in the machine code."""
     from benchmarks.validation.edit_artifacts import Later, faults_of
     from benchmarks.validation.refused_cases import declaration_of, files_of
     from benchmarks.validation.repository_copy import NotLinked, sconscript_of
@@ -104,7 +104,7 @@ def link_case(case: Any, copy: Any) -> dict[str, Any]:
 
 
 def run_all(only: list[str], out: Path, limit: float) -> int:
-    """Every linked case in a process of its own; 1 where one could not be run."""
+    """Launch every linked case in a separate process; return 1 if one could not be run."""
     import correctness  # noqa: F401  what children need is imported once
     import torch  # noqa: F401
 
@@ -139,7 +139,7 @@ def run_all(only: list[str], out: Path, limit: float) -> int:
 
 
 def try_child(in_child: Any, path: Path, row: dict[str, Any], launches: int) -> dict[str, Any]:
-    """What was seen, in a process of its own."""
+    """Launch in a separate process and return the observations."""
     from benchmarks.validation.run_suspect import tried
 
     seen = in_child(tried, path, row["megakernel"], row["sizes"], launches, seconds=SECONDS)
@@ -148,7 +148,7 @@ def try_child(in_child: Any, path: Path, row: dict[str, Any], launches: int) -> 
 
 
 def racechecked(folder: Path, name: str) -> str:
-    """What compute-sanitizer finds where nothing went wrong."""
+    """Run compute-sanitizer on a case whose results were correct."""
     from benchmarks.measure.benchmark_kernels import Subject
     from benchmarks.measure.sanitizer import run_tool
     from pipelink_rules.launch import load

@@ -17,25 +17,25 @@ ARCH = "sm_90a"
 
 
 class NotLinked(Exception):
-    """A link that was refused all the same; what the build said."""
+    """The link was rejected nevertheless; has the output of the build."""
 
 
 class Copy:
-    """The copy at `folder`, made anew from what the repository holds now."""
+    """The copy at `folder`, updated from the repository."""
 
     def __init__(self, folder: Path):
         folder.mkdir(parents=True, exist_ok=True)
-        for item in folder.iterdir():  # all but the build, which knows what is stale
+        for item in folder.iterdir():  # except the build directory, which tracks what is stale
             if item.name not in ("build", ".sconsign.dblite"):
                 shutil.rmtree(item) if item.is_dir() else item.unlink()
-        for item in folder.glob("build/*/runtime/*"):  # `pipelink link` takes what lies there
+        for item in folder.glob("build/*/runtime/*"):  # `pipelink link` would use them
             item.unlink()
         self.path = folder.resolve()
         self._checkout: Checkout = copy_of_repository(self.path)
 
     @contextmanager
     def edited(self, files: Mapping[str, str]) -> Iterator[None]:
-        """The files with these texts, for a while."""
+        """Write these texts to the files, and restore the files afterwards."""
         before = {name: (self.path / name).read_text(encoding="utf-8") for name in files}
         try:
             for name, text in files.items():
@@ -46,12 +46,12 @@ class Copy:
                 (self.path / name).write_text(text, encoding="utf-8")
 
     def build(self, megakernel: str, runtime: str) -> Path:
-        """Its folder after `scons`; NotLinked where that refuses."""
+        """Run `scons` and return the folder; raise NotLinked if it fails."""
         self._run(f"python -m SCons -Q arch={ARCH} runtime={runtime} megakernels/{megakernel}")
         return self._checkout.megakernel(megakernel, ARCH)
 
     def relink(self, megakernel: str, runtime: str, out: Path) -> Path:
-        """`pipelink link` of what was built, into `out`."""
+        """Run `pipelink link` on what was built, into `out`."""
         folder = self._checkout.megakernel(megakernel, ARCH)
         words = f"link {folder} -o {out} --runtime {runtime}"
         self._run(f"python -m pipelink_rules.cli {words}")
@@ -64,12 +64,12 @@ class Copy:
 
 
 def said(output: str) -> str:
-    """The errors of a build, without what else it printed."""
+    """Return the errors in the output of a build."""
     lines = [line for line in output.splitlines() if line.startswith("error[")]
     return "; ".join(lines) or output[-2000:]
 
 
 def sconscript_of(declaration: Mapping[str, Any]) -> str:
-    """An SConscript that declares just this."""
+    """Return an SConscript with this declaration."""
     keywords = "".join(f"    {name}={value!r},\n" for name, value in declaration.items())
     return f'Import("env")\n\nenv.Megakernel(\n{keywords})\n'

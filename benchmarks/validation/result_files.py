@@ -23,20 +23,20 @@ RESULTS = VALIDATION / "h200.json"
 
 
 def keep(folder: Path, name: str, target: Path) -> None:
-    """Manifest and cubin of one link: all that a launch needs."""
+    """Copy manifest and cubin of one link, which is all that a launch needs."""
     target.mkdir(parents=True, exist_ok=True)
     for suffix in ("manifest.json", "cubin"):
         shutil.copyfile(folder / f"{name}.{suffix}", target / f"{name}.{suffix}")
 
 
 def manifests(runtime: str) -> dict[str, Path]:
-    """Megakernel -> its manifest under a runtime, for all that were kept."""
+    """Return megakernel -> manifest with a runtime, for all that were copied."""
     found = sorted((PROOF / runtime).glob("*/*.manifest.json"))
     return {path.parent.name: path for path in found}
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A JSON object; {} where there is none."""
+    """Return a JSON object; {} if there is no file."""
     if not path.is_file():
         return {}
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def put(path: Path, section: str, content: Any) -> None:
-    """Sets one section of a file and leaves the others."""
+    """Set one section of a file and keep the others."""
     whole = read(path)
     whole[section] = content
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def put(path: Path, section: str, content: Any) -> None:
 
 
 class Section:
-    """One section of the results, written anew with every row: what was found is never lost."""
+    """One section of the results, written after every row, so that no result is lost."""
 
     def __init__(self, path: Path, name: str):
         self._path, self._name = path, name
@@ -61,12 +61,12 @@ class Section:
         self._head: dict[str, Any] = {}
 
     def head(self, **values: Any) -> None:
-        """Date, card and the like."""
+        """Set date, card and the like."""
         self._head.update(values)
         self._write()
 
     def row(self, row: dict[str, Any]) -> None:
-        """One more case."""
+        """Add one case."""
         self._rows.append(row)
         self._write()
 
@@ -75,7 +75,7 @@ class Section:
 
 
 def open_section(path: Path, name: str) -> Section | None:
-    """The section with its head; None, and the reason on stderr, where there is no GPU."""
+    """Return the section with its head; None, and the reason on stderr, if there is no GPU."""
     from benchmarks.validation.isolated_process import in_child
 
     head = in_child(machine_of, read(PLAN).get("toolkit", ""), seconds=90)
@@ -88,7 +88,7 @@ def open_section(path: Path, name: str) -> Section | None:
 
 
 def machine_of(toolkit: str) -> dict[str, Any]:
-    """Date, card, driver and command of a run; for a child process."""
+    """Return date, card, driver and command of a run; runs in a child process."""
     from benchmarks.measure.harness import machine
 
     found = machine(["python3", *sys.argv])

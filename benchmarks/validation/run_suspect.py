@@ -12,13 +12,13 @@ from typing import Any
 from benchmarks.measure.correctness import RELATIVE
 
 WATCHDOG_CYCLES = 400_000_000  # about 0.2 s
-USUAL = {"M": 4000, "N": 4096, "K": 1024, "R": 20000}  # several work items for every CTA
-CYCLES = (256, 2048, 16384)  # longest usual delay under `jitter`, in turn
+USUAL = {"M": 4000, "N": 4096, "K": 1024, "R": 20000}  # several work tiles for every CTA
+CYCLES = (256, 2048, 16384)  # longest usual delays with `jitter`, in turn
 LAUNCHES_OF_A_SEED = 5
 
 
 def usual_sizes(manifest: Any, given: Mapping[str, int]) -> dict[str, int]:
-    """The sizes of a trial, as the contracts want them; long rows are fewer."""
+    """Return the sizes of a trial that the contracts allow; long rows are fewer."""
     from benchmarks.measure.benchmark_kernels import sizes_of, widths
 
     rows = USUAL["R"] * 4096 // max([4096, *widths(manifest).values()])
@@ -28,8 +28,9 @@ def usual_sizes(manifest: Any, given: Mapping[str, int]) -> dict[str, int]:
 def tried(
     path: Path, name: str, sizes: Mapping[str, int], launches: int, other: Path | None = None
 ) -> dict[str, Any]:
-    """Launches, each result compared with float64 and with the first; `other`: another link whose
-    result should have the same bits.  A failed launch ends it."""
+    """Launch, and compare each result with float64 and with the first.
+
+    other: another link whose result should have the same bits.  A failed launch ends the run."""
     import torch
 
     from benchmarks.measure.benchmark_kernels import make_inputs, make_outputs, widths
@@ -85,14 +86,14 @@ def tried(
 
 
 def bits_of(array: Any) -> Any:
-    """The same memory as integers: equal bits, not equal numbers, are asked for."""
+    """Return the memory as integers, to compare bits instead of numbers."""
     import torch
 
     return array.view({2: torch.int16, 4: torch.int32}[array.element_size()])
 
 
 def _bits_of_another(path: Path, arrays: Mapping[str, Any], bits: Any) -> Any:
-    """What another link computes for these arrays; None where it takes others."""
+    """Return what another link computes for these arrays; None if it has other arguments."""
     from pipelink_rules.launch import LaunchError, load
 
     kernel = load(path)
@@ -105,7 +106,7 @@ def _bits_of_another(path: Path, arrays: Mapping[str, Any], bits: Any) -> Any:
 
 
 def verdict_of(seen: Mapping[str, Any]) -> str:
-    """`hang`, `fault`, `race`, `wrong numbers`, `right`; `not run` where nothing is known."""
+    """Return `hang`, `fault`, `race`, `wrong numbers` or `right`; `not run` if nothing is known."""
     if "hang" in seen or seen.get("late"):
         return "hang"
     if "fault" in seen:
@@ -122,7 +123,7 @@ def verdict_of(seen: Mapping[str, Any]) -> str:
 
 
 def observation(seen: Mapping[str, Any]) -> str:
-    """What was seen, in a line."""
+    """Return the observations in one line."""
     runtime, count = seen.get("runtime", "?"), seen.get("launches", 0)
     after = f" after {count} launches" if count else " in the first launch"
     if "hang" in seen:

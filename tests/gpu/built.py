@@ -1,4 +1,4 @@
-"""What a build has left for the tests on a GPU."""
+"""Build outputs for the tests on a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MEGAKERNELS = ROOT / "build" / "sm_90a" / "megakernels"
 
 
 def built(name: str) -> Path:
-    """The manifest of a built megakernel, or a skip."""
+    """Return the manifest of a built megakernel, or skip."""
     path = MEGAKERNELS / name / f"{name}.manifest.json"
     if not path.is_file():
         pytest.skip(f"{name} is not built: run scons megakernels/{name}")

@@ -1,4 +1,4 @@
-"""A GPU with its driver, or a skip that says what is missing."""
+"""Fixtures: a GPU with its driver, or a skip with the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def driver() -> Driver:
 
 @pytest.fixture(scope="session")
 def hopper(driver: Driver) -> Device:
-    """The device, where it runs sm_90a."""
+    """The device, if it runs sm_90a."""
     device = driver.device(int(driver.call("cuCtxGetDevice")))
     if device.capability != (9, 0):
         pytest.skip(f"needs compute capability 9.0, this is {device.name} {device.capability}")

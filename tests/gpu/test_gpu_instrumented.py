@@ -22,7 +22,7 @@ NAMES = pytest.mark.parametrize("name", ["gemm", "gemm_multicast"])
 
 
 def linked(name: str, runtime: str, folder: Path) -> Path:
-    """A megakernel with another runtime: linked before, or now where there is a toolkit."""
+    """Return a megakernel with another runtime: linked before, or now if there is a toolkit."""
     manifest = built(name)
     from pipelink_rules.cli import main
 
@@ -43,7 +43,7 @@ def arrays(driver: Driver, hopper: Device) -> dict[str, Any]:
 
 
 @NAMES
-def test_a_trace_says_who_waits(name: str, arrays: dict[str, Any], tmp_path: Path) -> None:
+def test_trace_shows_waiting_roles(name: str, arrays: dict[str, Any], tmp_path: Path) -> None:
     kernel = load(linked(name, "trace", tmp_path))
     recording = kernel.trace(**arrays, ctas=2)
     assert {row.cta for row in recording.rows} == {0, 1}
@@ -55,9 +55,7 @@ def test_a_trace_says_who_waits(name: str, arrays: dict[str, Any], tmp_path: Pat
 
 
 @NAMES
-def test_a_recording_is_what_the_contracts_say(
-    name: str, arrays: dict[str, Any], tmp_path: Path
-) -> None:
+def test_recording_matches_the_contracts(name: str, arrays: dict[str, Any], tmp_path: Path) -> None:
     kernel = load(linked(name, "record", tmp_path))
     recording = kernel.record(**arrays)
     results = compare(recording)

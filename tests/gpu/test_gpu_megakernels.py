@@ -136,7 +136,7 @@ def test_repeated_launches_are_equal(driver: Driver, hopper: Device) -> None:
 
 
 def test_a_call_can_be_captured(driver: Driver, hopper: Device) -> None:
-    """Also the first call of a kernel: loading happens outside the capture's rules."""
+    """This includes the first call, which loads the kernel during the capture."""
     kernel = load(built("scaled_add"))
     width = int(kernel.manifest.tensors[0].shape[1])
     x, exact_x = upload(driver, np.ones((9, width)))
@@ -201,11 +201,11 @@ except WatchdogError as problem:
 
 
 def test_a_watchdog_reports_the_wait(driver: Driver, hopper: Device, tmp_path: Path) -> None:
-    """In a process of its own: the trap loses the context.  A limit of one cycle always fires."""
+    """Runs in a separate process, since the trap loses the context.  A limit of one cycle traps."""
     built("gemm")
     from pipelink_rules.cli import main
 
-    # Where there is no toolkit: `pipelink link <folder> -o build/watchdog/gemm` on another machine.
+    # Without a toolkit: `pipelink link <folder> -o build/watchdog/gemm` on another machine.
     linked = MEGAKERNELS.parent.parent / "watchdog" / "gemm"
     if not (linked / "gemm.manifest.json").is_file():
         linked = tmp_path

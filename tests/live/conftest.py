@@ -1,4 +1,4 @@
-"""One real build of this repository, shared by the tests that look at it."""
+"""One real build of this repository, shared by the tests that inspect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters, really built: the objects of kernels without them, and what the link makes of it."""
+"""Kernels with clusters, built: which objects they share, and their twins."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def opcodes(cubin: Path, toolkit: Toolkit) -> list[str]:
 
 
 def test_loader_and_mainloop_are_the_objects_of_gemm(built: Checkout) -> None:
-    """The same files: a cluster compiles its schedule and nothing else anew."""
+    """For a cluster only the tile scheduler is compiled again."""
     used = [
         set(re.findall(r"pl_(\w+_[0-9a-f]{12})::", text))
         for text in (

@@ -1,4 +1,4 @@
-"""Every command and snippet of the README and of docs/ works as written."""
+"""Commands and snippets of README.md, CONTRIBUTING.md and docs/ work as written."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def commands() -> list[Any]:
 @pytest.mark.parametrize(("page", "command"), commands())
 def test_command_works(page: str, command: str, built: Checkout) -> None:
     if command.startswith("pip install"):
-        # The set-up itself is what .ci/run does in a fresh environment; its second half runs here.
+        # .ci/run does the installation in a fresh environment; the rest of the line runs here.
         if command.endswith("pytest"):
             assert command in (REPOSITORY / ".ci/run").read_text(encoding="utf-8")
             return
@@ -103,7 +103,7 @@ def test_readme_launch_snippet_names_what_the_manifest_takes(built: Checkout) ->
 
 
 def test_the_component_of_contracts_page_builds(toolkit: object, tmp_path: Path) -> None:
-    """docs/contracts.md, in an empty folder: contract, source, SConstruct, scons."""
+    """Build what docs/contracts.md shows, in an empty folder."""
     names = {"yaml": "scale.contract.yaml", "cuda": "scale.cu", "python": "SConstruct"}
     blocks = [f for f in fences("docs/contracts.md") if f.language in names]
     assert [f.language for f in blocks] == ["yaml", "cuda", "python"]

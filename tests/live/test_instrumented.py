@@ -1,4 +1,4 @@
-"""Every build of the device runtime behind the same objects: links, audits, scripts."""
+"""The same objects linked with every build of the device runtime: links, audits, scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelink_rules.model.linked_kernel import Audit, Manifest
 
 pytestmark = pytest.mark.live
 RUNTIMES = ("watchdog", "trace", "jitter", "record")
-# A hand-over between warps, and the tightest registers; named barriers and no wgmma; a cluster.
+# A handover and the fewest free registers; named barriers without wgmma; a cluster.
 SAMPLES = ("gemm_bias_gelu_epilogue_warps", "rms_norm_wide", "gemm_multicast")
 SIZES = {"M": 1000, "N": 512, "K": 192, "R": 300}
 
@@ -44,7 +44,7 @@ def test_relinking_the_runtime_alone(built: Checkout, name: str) -> None:
 
 
 def test_a_runtime_that_no_build_keeps_is_compiled(built: Checkout) -> None:
-    """What another build left in its place may be of older sources."""
+    """A runtime that an earlier build wrote may be of older sources."""
     stale = built.path / "build/sm_90a/runtime/trace.fatbin"
     assert not stale.exists()
     stale.write_bytes(b"of older sources")
@@ -58,7 +58,7 @@ def test_a_runtime_that_no_build_keeps_is_compiled(built: Checkout) -> None:
 
 
 def check_script(manifest: Manifest) -> None:
-    """Both ends of every ring move the same items, as often as they should."""
+    """Both endpoints of every ring process the same items, as often as declared."""
     assert manifest.script is not None
     known = known_values(manifest.script, SIZES)
     sites = {site.number: site for site in manifest.sites}
@@ -69,7 +69,7 @@ def check_script(manifest: Manifest) -> None:
         for verbs in (("acquire", "wait"), ("commit", "expect", "release")):
             for number, site in sites.items():
                 ends = [w for w in wanted if w.verb in verbs and w.site == number]
-                if ends and ends[0].op.by_item:  # shares of an item one after the other
+                if ends and ends[0].op.by_item:  # per-warpgroup rings of an item in sequence
                     ends = [next(w for w in ends if w.item == item) for item in range(items)]
                 if ends and site.channel:
                     assert [w.stage for w in ends] == [n % site.stages for n in range(len(ends))]

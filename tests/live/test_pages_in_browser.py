@@ -1,4 +1,4 @@
-"""Is the page of every megakernel laid out well?  A browser shows it, and it is measured inside."""
+"""The page of every megakernel has a readable layout, as measured in a browser."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ BROWSED = pytest.mark.skipif(
 )
 WIDTHS = (390, 1280)  # CSS pixels: a telephone, a window
 
-# Run in the page: what is outside of its picture, what covers what, what is not readable.
+# Runs in the page: what is outside of its picture, what overlaps, what has too little contrast.
 MEASURE = """
 const found = {outside: [], overlaps: [], faint: []};
 const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1
   && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
 const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5
   && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
-const light = (colour) => {
-  const [r, g, b] = colour.match(/[0-9.]+/g).map(Number).map((part) => {
+const light = (color) => {
+  const [r, g, b] = color.match(/[0-9.]+/g).map(Number).map((part) => {
     const c = part / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
@@ -61,9 +61,9 @@ document.body.dataset.found = JSON.stringify(found);
 
 
 def measured(page: Path, width: int, folder: Path, *options: str) -> dict[str, object]:
-    """What the script found in a copy of the page that allows scripts."""
+    """Return what the script found in a copy of the page that allows scripts."""
     text = re.sub(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", page.read_text())
-    # A frame has the width that is asked for; windows of a headless browser have a smallest one.
+    # A frame has the requested width; windows of a headless browser have a minimum width.
     copy = folder / "page.html"
     copy.write_text(text.replace("</body>", f"<script>{MEASURE}</script></body>"))
     frame = folder / "frame.html"
@@ -104,7 +104,7 @@ def test_page_is_laid_out(built: Checkout, tmp_path: Path, name: str, arch: str)
 
 
 @BROWSED
-def test_dark_colours_are_readable(built: Checkout, tmp_path: Path) -> None:
+def test_dark_colors_are_readable(built: Checkout, tmp_path: Path) -> None:
     name, arch = pairs()[0]
     page = built.megakernel(name, arch) / f"{name}.html"
     found = measured(page, WIDTHS[1], tmp_path, "--blink-settings=preferredColorScheme=0")
@@ -113,7 +113,7 @@ def test_dark_colours_are_readable(built: Checkout, tmp_path: Path) -> None:
 
 
 @BROWSED
-def test_the_measurement_finds_what_it_looks_for(tmp_path: Path) -> None:
+def test_measurement_finds_layout_errors(tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text(
         '<body style="color: #888"><section style="background: #777; color: #888"><p>faint</p>'

@@ -1,4 +1,4 @@
-"""Components with pipelines of their own beside shipped ones: audited, linked, the monolith."""
+"""Components with raw ports next to shipped ones: audited, linked, equal to their twins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def cutlass_headers() -> Path | None:
-    """The headers of the wheel nvidia-cutlass; None where it is not installed."""
+    """Return the headers of the wheel nvidia-cutlass; None if it is not installed."""
     found = importlib.util.find_spec("cutlass_library")
     for folder in found.submodule_search_locations or () if found else ():
         include = Path(folder) / "source/include"
@@ -28,7 +28,7 @@ def cutlass_headers() -> Path | None:
 
 @pytest.fixture(scope="module")
 def raw(toolkit: object, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """The raw megakernels with their twins; nothing may be unaudited."""
+    """Build the raw megakernels with their twins; every audit must be conclusive."""
     checkout = copy_of_repository(tmp_path_factory.mktemp("raw"))
     package = checkout.path / "megakernels/raw"
     shutil.copytree(HERE / "raw", package)

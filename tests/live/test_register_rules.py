@@ -1,8 +1,8 @@
-"""The register rules of the placement against the compiler that makes them.
+"""The register rules of the placement, compared with the compiler.
 
 ptxas derives the registers at kernel entry from the launch bounds as soon as the kernel moves
-registers (setmaxnreg); `ptxas -v` prints them.  And it refuses a wgmma whose accumulator does not
-fit into them (C7602), whatever setmaxnreg says before it.
+registers (setmaxnreg); `ptxas -v` prints them.  It rejects a wgmma whose accumulator does not fit
+into them (C7602), whatever setmaxnreg requests before.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def ptxas(toolkit: Any, folder: Path, text: str) -> subprocess.CompletedProcess[
 
 
 def used(log: str) -> dict[str, int]:
-    """Entry -> registers, from the log of `ptxas -v`."""
+    """Return entry -> registers, from the log of `ptxas -v`."""
     pairs = re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", log, re.DOTALL)
     return {name: int(registers) for name, registers in pairs}
 
@@ -79,7 +79,7 @@ def test_entry_registers_for_every_thread_count_and_occupancy(toolkit: Any, tmp_
 
 
 def crowded(threads: int, ctas: int, count: int = 250) -> str:
-    """An entry that keeps more values alive than any launch has registers, without setmaxnreg."""
+    """Return an entry with more live values than any launch has registers, without setmaxnreg."""
     load = "".join(f"    ld.volatile.global.f32 %f{i}, [%rd2+{4 * i}];\n" for i in range(count))
     store = "".join(
         f"    st.volatile.global.f32 [%rd2+{4 * i}], %f{i * 7 % count};\n" for i in range(count)
@@ -109,7 +109,7 @@ def test_kernels_without_setmaxnreg_are_capped_at_the_same_count(
 
 
 def multiply(threads: int, columns: int) -> str:
-    """An entry whose second warpgroup takes 240 registers and runs one wgmma m64nNk16."""
+    """Return an entry whose second warpgroup has 240 registers and runs one wgmma m64nNk16."""
     count = columns // 2
     fragment = ", ".join(f"%f{index}" for index in range(count))
     clear = "".join(f"    mov.f32 %f{index}, 0f00000000;\n" for index in range(count))

@@ -1,4 +1,4 @@
-"""The repository's own megakernels, really built: every promise that needs no GPU."""
+"""The megakernels of this repository, built: every claim that needs no GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelink_rules.place.verify import verify
 
 pytestmark = pytest.mark.live
 PAIRS = pytest.mark.parametrize(("name", "arch"), pairs())
-SAMPLES = ["gemm_bias_gelu_epilogue_warps", "scaled_add"]  # a hand-over; two variants of a source
+SAMPLES = ["gemm_bias_gelu_epilogue_warps", "scaled_add"]  # a handover; two variants of a source
 
 
 def test_at_least_eight_megakernels() -> None:
@@ -40,7 +40,7 @@ def test_native_twin_has_the_same_registers_and_spills(
     twin = read_json(built.megakernel(name, arch) / f"{name}.twin.json", TwinReport)
     assert twin.native.spill_stores == twin.native.spill_loads == twin.native.stack_bytes == 0
     placement = read_json(built.megakernel(name, arch) / f"{name}.placement.json", Placement)
-    if placement.setmaxnreg:  # else the compiler takes what it likes below the bound
+    if placement.setmaxnreg:  # otherwise the compiler may use any number below the bound
         assert twin.native.registers == twin.linked.registers
 
 
@@ -49,7 +49,7 @@ def test_nothing_is_spilled_called_or_static(built: Checkout, name: str, arch: s
     audit = read_json(built.megakernel(name, arch) / f"{name}.audit.json", Audit)
     assert audit.stack_bytes == audit.spill_stores == audit.spill_loads == 0
     assert audit.static_shared_bytes == 0
-    # The compiler puts a trap of its own behind every return of tensor memory.
+    # The compiler adds a trap after every deallocation of tensor memory.
     assert all("tcgen05_guardrail_trap" in call for call in audit.calls), audit.calls
     assert not audit.warnings
 
@@ -80,7 +80,7 @@ def test_manifest_describes_its_cubin(built: Checkout, name: str, arch: str) -> 
         assert word in text
 
 
-def test_the_epilogue_moves_to_its_own_warps_without_a_new_object(built: Checkout) -> None:
+def test_epilogue_warps_reuse_the_objects_of_the_fused_kernel(built: Checkout) -> None:
     """Loader and mainloop of the fused and of the split epilogue are the same files."""
     programs = [
         read_json(built.megakernel(name) / f"{name}.program.json", Program)

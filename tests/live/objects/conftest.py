@@ -1,4 +1,4 @@
-"""What the tests of single objects share: a build folder and the release runtime in it."""
+"""Fixtures for tests of single objects: the release runtime, and a compiler for texts."""
 
 from __future__ import annotations
 

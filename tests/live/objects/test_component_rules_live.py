@@ -51,10 +51,10 @@ def test_the_case_is_refused_with_its_code(
     assert [item.code for item in problem.value.diagnostics] == [case.name[:6]]
     left = sorted(path.name for path in (tmp_path / "out").glob("*"))
     (contract,) = case.glob("*.contract.yaml")
-    assert left in ([], [contract.with_suffix(".cuh").name])  # nothing half-made
+    assert left in ([], [contract.with_suffix(".cuh").name])  # no partial output
 
 
-def test_a_component_that_keeps_the_rules(
+def test_valid_component_compiles(
     toolkit: Toolkit,
     runtime: Path,
     repository: Path,
@@ -80,12 +80,12 @@ def test_a_component_that_keeps_the_rules(
     ]
 
 
-# An index that is not known when compiling puts the array into local memory.
+# An index that is unknown at compile time puts the array into local memory.
 DYNAMIC_INDEX = """float v[64];
 #pragma unroll
   for (int i = 0; i < 64; ++i) v[i] = port.acc[i];
   port.acc[0] = v[work.n & 63] + v[(work.n >> 8) & 63];"""
-# Volatile reads of the clock keep their order, and the first is needed last: all are alive at once.
+# Volatile reads of the clock keep their order, and the first is used last: all are live together.
 MANY_VALUES = """float v[320];
 #pragma unroll
   for (int i = 0; i < 320; ++i)
@@ -101,7 +101,7 @@ MANY_VALUES = """float v[320];
         pytest.param(MANY_VALUES, "PL0910", "than a thread can have", id="many values"),
     ],
 )
-def test_what_only_the_probe_can_see(
+def test_errors_that_only_the_probe_detects(
     body: str,
     code: str,
     word: str,

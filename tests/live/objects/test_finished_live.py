@@ -1,4 +1,4 @@
-"""Delivered objects whose sidecar is in order and whose code is not: the object gives it away."""
+"""Prebuilt objects with a valid sidecar and other code are rejected by the audit of the object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 RELEASE = "  pl_ring_release(at.block, port.block);"
-LIES = {  # edit of bulk_store_rows.cu -> the finding
+MISMATCHES = {  # edit of bulk_store_rows.cu -> code
     "honest": ("", "", ()),
     "leaves one store": ("pl_store_wait(0)", "pl_store_wait(1)", ("PL0918",)),
     "no await": ("  pl_store_wait(0);  // the copy has read the stage\n", "", ("PL0934",)),
@@ -46,7 +46,7 @@ LIES = {  # edit of bulk_store_rows.cu -> the finding
 
 @pytest.fixture(scope="module")
 def deliver(toolkit: Toolkit, repository: Path, tmp_path_factory: pytest.TempPathFactory):
-    """(edited source, other contract) -> a sidecar with right digests, beside an honest shadow."""
+    """Return a sidecar with valid digests for an edited source, next to unedited PTX."""
     folder = repository / "components/stream"
 
     def delivered(old: str, new: str, digest: str = "") -> PrebuiltRequest:
@@ -73,9 +73,9 @@ def deliver(toolkit: Toolkit, repository: Path, tmp_path_factory: pytest.TempPat
     return delivered
 
 
-@pytest.mark.parametrize("name", LIES)
-def test_a_delivered_object_does_what_its_sidecar_says(name: str, deliver, toolkit) -> None:
-    old, new, codes = LIES[name]
+@pytest.mark.parametrize("name", MISMATCHES)
+def test_prebuilt_object_must_match_its_sidecar(name: str, deliver, toolkit) -> None:
+    old, new, codes = MISMATCHES[name]
     request = replace(deliver(old, new), strict=True)
     if not codes:
         assert unpack_prebuilt(request, toolkit) == ""
@@ -87,12 +87,12 @@ def test_a_delivered_object_does_what_its_sidecar_says(name: str, deliver, toolk
     assert not list(Path(request.out_dir).glob("*.fatbin"))
 
 
-def test_an_unaudited_object_is_said(deliver, toolkit) -> None:
-    old, new, _ = LIES["asks the data"]
+def test_inconclusive_audit_is_reported(deliver, toolkit) -> None:
+    old, new, _ = MISMATCHES["asks the data"]
     assert "warning[PL0932]" in unpack_prebuilt(deliver(old, new), toolkit)
 
 
-def test_what_is_no_link_time_code(deliver, toolkit) -> None:
+def test_object_without_link_time_code_is_rejected(deliver, toolkit) -> None:
     request = replace(deliver("", ""), arch="sm_100a")  # it has code for sm_90a
     with pytest.raises(PipelinkError) as caught:
         unpack_prebuilt(request, toolkit)

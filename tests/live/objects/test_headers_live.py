@@ -1,4 +1,4 @@
-"""The compiler's list of headers is complete, and the listing of shared names survives odd sources.
+"""The compiler lists all headers, and the listing of weak symbols accepts unusual sources.
 
 Bug threads: meson #11969, pytorch PR #108613 (no dependency files), changa #26 (names of
 temporaries in them), cccl #9790 (the list stops after a CCCL header).
@@ -55,9 +55,7 @@ def test_every_header_is_listed_and_no_temporary(tmp_path: Path, toolkit: Toolki
     assert all(str(Path(name).resolve()).startswith(roots) for name in others)
 
 
-def test_nothing_is_written_where_a_header_is_not_declared(
-    tmp_path: Path, toolkit: Toolkit
-) -> None:
+def test_undeclared_header_leaves_no_output(tmp_path: Path, toolkit: Toolkit) -> None:
     source = tmp_path / "one.cu"
     source.write_text('extern "C" __device__ int one(int x) { return x; }\n')
 
@@ -72,7 +70,7 @@ def test_nothing_is_written_where_a_header_is_not_declared(
         raise AssertionError("the inspection was not made")
 
 
-def test_a_source_that_insists_on_inlining_is_listed_without(cuda: Callable[..., Path]) -> None:
+def test_source_that_requires_inlining_is_listed_with_it(cuda: Callable[..., Path]) -> None:
     guard = "#ifdef always_inline\n#error do not redefine attributes\n#endif\n"
     helper = "inline __device__ int plain(int x) { return x + 1; }\n"
     cuda("odd", guard + helper + 'extern "C" __device__ int one(int x) { return plain(x); }\n')

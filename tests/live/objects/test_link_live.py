@@ -1,4 +1,4 @@
-"""Links that must not succeed, and what the audit finds in kernels that were not planned."""
+"""Links that must fail, and what the audit finds in kernels that differ from their plan."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Compile = Callable[..., Path]
 
 
 def code_of(objects: list[Path], toolkit: Toolkit, backend: str, checked: bool = True) -> list[str]:
-    """The codes of the findings of a link; nothing may be left behind."""
+    """Return the codes that a link reports; it must leave no output."""
     out = Path("demo.cubin")
     step = link if checked else link_unchecked
     with pytest.raises(PipelinkError) as problem:
@@ -51,7 +51,7 @@ def test_a_symbol_in_two_objects(cuda: Compile, toolkit: Toolkit, backend: str) 
 
 @BACKENDS
 def test_mixed_flags(cuda: Compile, toolkit: Toolkit, backend: str) -> None:
-    """nvlink refuses a mix, nvJitLink links it by input order: both are refused before."""
+    """nvlink rejects mixed flags, nvJitLink depends on the input order: PipeLink rejects both."""
     objects = [cuda("demo", DEMO), cuda("scale", SCALE, flags=("ftz=true",))]
     assert code_of(objects, toolkit, backend) == ["PL1208"]
     if backend == "nvlink":
@@ -66,7 +66,7 @@ def test_another_architecture(cuda: Compile, toolkit: Toolkit, backend: str) -> 
     assert code_of(objects, toolkit, backend, checked=False) == ["PL1207"]
 
 
-def test_finished_code_is_not_linked_partly(cuda: Compile, toolkit: Toolkit) -> None:
+def test_partial_lto_is_rejected(cuda: Compile, toolkit: Toolkit) -> None:
     """AMReX #5631: `doing partial LTO` is an information line of a link that succeeds."""
     demo = cuda("demo", DEMO)
     cuda("scale", SCALE)
@@ -84,9 +84,7 @@ def test_a_link_without_the_kernel(cuda: Compile, toolkit: Toolkit) -> None:
     assert code_of(objects, toolkit, "nvlink") == ["PL1213"]
 
 
-def test_an_older_linker_says_what_is_wrong(
-    cuda: Compile, toolkit: Toolkit, tmp_path: Path
-) -> None:
+def test_older_linker_is_reported(cuda: Compile, toolkit: Toolkit, tmp_path: Path) -> None:
     """cuda-python #2351, numba #10353: `may need newer version of nvJitLink library`."""
     root = Path("/usr/local/cuda-13.0")
     if not (root / "bin/nvlink").exists():
@@ -190,7 +188,7 @@ def found_in(
     return {item.code for item in findings}
 
 
-def test_each_unplanned_thing_is_found(cuda: Compile, toolkit: Toolkit) -> None:
+def test_difference_from_the_plan_is_reported(cuda: Compile, toolkit: Toolkit) -> None:
     """cuda-oxide #708/#755, nccl #202: spills, calls and ignored registers are errors."""
     objects = [cuda("kernels", KERNELS)]
     expected = {
@@ -219,7 +217,7 @@ def test_each_unplanned_thing_is_found(cuda: Compile, toolkit: Toolkit) -> None:
     ],
 )
 def test_barrier_sites(body: str, codes: set[str], cuda: Compile, toolkit: Toolkit) -> None:
-    """`mma.turn` has id 1, is only waited at, and counts 256 threads."""
+    """`mma.turn` has id 1, is only waited on, and counts 256 threads."""
     head = 'extern "C" __global__ void __launch_bounds__(256, 1) turns(float* p, int n)'
     objects = [cuda("turns", f"{head} {{ {body} p[threadIdx.x] = n; }}")]
     assert found_in(objects, toolkit, "turns", replace(PLAIN, named=TURN), "nvlink") == codes

@@ -1,4 +1,4 @@
-"""Helpers outside of the component's namespace: merged silently by the linker, refused by us.
+"""Helpers outside of the namespace of a component: the linker merges them, PipeLink rejects them.
 
 Bug class: two variants of one source share every inline function, template, member and table by
 name; the second computes with the first one's parameters.
@@ -97,10 +97,10 @@ def test_every_kind_of_shared_name_with_two_bodies_is_refused(
     assert not Path("demo.cubin").exists()
 
 
-def test_the_linker_itself_says_nothing_and_computes_with_the_wrong_number(
+def test_linker_merges_silently_and_computes_wrong_results(
     cuda: Callable[..., Path], toolkit: Toolkit
 ) -> None:
-    """Why the check exists: even always-inlined helpers are merged."""
+    """The reason for the check: even always-inlined helpers are merged."""
     objects = objects_of(cuda, ["forceinline"], namespaces=False)
     log = link_unchecked(objects, "demo", "sm_90a", toolkit, "nvlink", "demo.cubin")
     assert not re.search("warning|error|multiply", log.text)
@@ -108,7 +108,7 @@ def test_the_linker_itself_says_nothing_and_computes_with_the_wrong_number(
 
 
 @BACKENDS
-def test_in_the_namespace_of_the_variant_both_bodies_live(
+def test_bodies_in_the_namespace_of_the_variant_are_separate(
     cuda: Callable[..., Path], toolkit: Toolkit, backend: str
 ) -> None:
     objects = objects_of(cuda, ["forceinline"], namespaces=True)
@@ -116,10 +116,10 @@ def test_in_the_namespace_of_the_variant_both_bodies_live(
     assert factors_in("demo.cubin", toolkit) == {1000, 2000}
 
 
-def test_one_header_in_two_objects_and_two_folders_is_fine(
+def test_one_header_in_two_objects_and_two_folders_is_accepted(
     cuda: Callable[..., Path], toolkit: Toolkit, tmp_path: Path
 ) -> None:
-    """The digests of bodies do not depend on paths, nor on what else a unit holds."""
+    """The digests of bodies do not depend on paths, nor on other code of the unit."""
     header = "#define FACTOR 7\n" + "\n".join(HELPERS[kind][0] for kind in HELPERS)
     calls = " + ".join(call for _, call in HELPERS.values())
     entry = 'extern "C" __device__ int %s(int x) { return %s; }\n'

@@ -1,4 +1,4 @@
-"""The probe with real toolkits."""
+"""The self-test of toolkits, with real ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_toolkit_links_what_13_0_and_13_1_do_not(toolkit: Toolkit) -> None:
     assert (Path(toolkit.nvvmpath) / "lib64/libnvvm.so").exists()
 
 
-def test_a_second_look_runs_nothing(toolkit: Toolkit, tmp_path: Path, monkeypatch) -> None:
+def test_self_test_is_cached(toolkit: Toolkit, tmp_path: Path, monkeypatch) -> None:
     first = find_toolkit(tmp_path)
     monkeypatch.setattr("pipelink_rules.toolkit.find.probe", None)
     assert find_toolkit(tmp_path) == first
@@ -28,7 +28,7 @@ def test_a_second_look_runs_nothing(toolkit: Toolkit, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.skipif(not (OLD / "bin/nvcc").exists(), reason="there is no CUDA 13.0")
-def test_13_0_is_refused_for_the_right_reason(tmp_path: Path) -> None:
+def test_13_0_is_rejected_with_the_reason(tmp_path: Path) -> None:
     found = probe_candidate(Candidate("test", OLD), tmp_path, os.environ)
     assert isinstance(found, ToolkitRejected)
     assert found.version.startswith("13.0.")
@@ -44,7 +44,7 @@ def test_both_back_ends_pass(toolkit: Toolkit, tmp_path: Path) -> None:
 def test_hidden_flags_of_the_caller_do_not_reach_the_compiler(
     toolkit: Toolkit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """-G cannot be combined with link-time optimisation, so it would fail here."""
+    """-G cannot be combined with link-time optimization, so it would fail here."""
     source = tmp_path / "one.cu"
     source.write_text('extern "C" __device__ float one() { return 1.0f; }\n')
     for name in ("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS"):
