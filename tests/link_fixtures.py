@@ -184,7 +184,7 @@ def cubin(
     shared: dict[str, int] | None = None,
     reserved: bool = True,
 ) -> bytes:
-    """Return a 64-bit ELF file with code sections, function symbols and .nv.info, like those of ptxas."""
+    """Return an ELF file with code sections, function symbols and .nv.info, like those of ptxas."""
     names = list(kernels)
     sections: list[tuple[str, int, bytes, int, int, int]] = [("", 0, b"", 0, 0, 0)]
 
