@@ -28,6 +28,35 @@ def test_readme_shows_what_is_printed(request: pytest.FixtureRequest) -> None:
         assert shown["text"] == expected, "pytest tests/tidy/test_readme.py --update-golden"
 
 
+def numbers(pattern: str, page: str) -> tuple[str, ...]:
+    """Return the groups of the only line of a page that matches."""
+    text = (REPOSITORY / page).read_text(encoding="utf-8")
+    (found,) = re.finditer(pattern, text, flags=re.M)
+    return found.groups()
+
+
+def test_readme_quotes_the_results() -> None:
+    page = " ".join(README.read_text(encoding="utf-8").split())
+    mutants, survivors = numbers(r"^\| all \| (\d+) \|.* (\d+) \|$", "docs/validation.md")
+    assert f"{int(mutants):,} mutated contracts and declarations (none survives)" in page
+    assert survivors == "0"
+    invalid, correct = numbers(
+        r"^(\d+) of the invalid megakernels.*; (\d+) computed correct results",
+        "docs/validation.md",
+    )
+    assert f"{invalid} invalid kernels" in page
+    assert f"of which {int(invalid) - int(correct)} hang" in page
+
+    def large_gemm(against: str) -> tuple[str, ...]:
+        cells = rf"^\| gemm \| 8192x8192x8192 \| {against} \|(?: \S+ \|) (\S+) \|"
+        return numbers(rf"{cells}(?: \S+ \|){{3}} (\S+) \|", "docs/results.md")
+
+    rate, cublas = large_gemm("cuBLAS")
+    assert f"**{float(rate):.0f} TFLOP/s**" in page
+    twin = large_gemm("native twin")[1]
+    assert f"{float(cublas):.3f}x the time of cuBLAS, and {twin}x the time" in page
+
+
 def test_links_of_pages_lead_somewhere() -> None:
     missing = []
     for page in sorted({README, *REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md")}):
