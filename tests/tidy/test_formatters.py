@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import yaml
 from repository_files import REPOSITORY, files
 
@@ -35,7 +34,6 @@ def test_types_are_consistent() -> None:
     run(tool("mypy"), "pipelink_rules")
 
 
-@pytest.mark.skipif(not (REPOSITORY / ".clang-format").exists(), reason="no .clang-format yet")
 def test_cuda_is_formatted() -> None:
     sources = [str(path) for path in files(*CUDA)]
     assert len(sources) > 40
