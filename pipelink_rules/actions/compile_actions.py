@@ -164,12 +164,10 @@ def unpack_prebuilt(request: PrebuiltRequest, toolkit: Toolkit) -> str:
         path = Path(name)
         found = sha256(path) if path.is_file() else "no such file"
         if found != recorded.get(path.name, "not in the sidecar"):
-            raise _does_not_belong(
-                sidecar, name, f"sha256 {recorded.get(path.name)}", f"sha256 {found}"
-            )
+            raise _mismatch(sidecar, name, f"sha256 {recorded.get(path.name)}", f"sha256 {found}")
     digest = digest_of(variant, variant.flags)
     if digest != variant.digest:
-        raise _does_not_belong(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
+        raise _mismatch(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
     warnings = audit_object(
         variant,
         Path(sidecar).with_name(f"{stem}.fatbin"),
@@ -195,14 +193,14 @@ def unpack_prebuilt(request: PrebuiltRequest, toolkit: Toolkit) -> str:
     return warnings
 
 
-def _does_not_belong(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:
+def _mismatch(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:
     return error(
         "PL0904",
-        f"{Path(name).name} is not what its sidecar describes, or was made by another version",
+        f"{Path(name).name} does not match its sidecar, or was built by another version",
         Label(Span(name)),
         Label(Span(sidecar), "the sidecar") if name != sidecar else None,
         expected=expected,
         found=found,
-        suggestions=("deliver object and sidecar of one build, made by this version, together",),
+        suggestions=("deliver object and sidecar of one build, built by this version, together",),
         subject=name,
     )

@@ -93,12 +93,12 @@ def require_declared(
         raise PipelinkError(
             Diagnostic(
                 "PL1313",
-                f"the compiler wrote no list of headers for {source}",
+                f"the compiler wrote no dependency file for {source}",
                 (Label(Span(source)),),
                 expected="a dependency file from nvcc -MMD",
                 found="none",
                 suggestions=(
-                    "build with the toolkit's own nvcc, not with a wrapper that drops options",
+                    "set PIPELINK_CUDA to a toolkit whose bin/nvcc is the compiler, not a wrapper",
                 ),
                 subject=label,
             )
@@ -110,13 +110,11 @@ def require_declared(
         findings.append(
             Diagnostic(
                 "PL1303",
-                f"{label} includes `{name}`, which it does not declare",
-                (Label(Span(source), "compiled from here"),),
+                f"{label} includes `{name}` without declaring it",
+                (Label(Span(source), "included from here"),),
                 expected="every header in `hdrs=` of the component or of one of its `deps=`",
-                found=f"`{name}` in the compiler's list of headers",
-                notes=(
-                    "no `#include` line leads there: it is reached through a macro or an option",
-                )
+                found=f"`{name}` in the dependency file of the compiler",
+                notes=("no `#include` line names it: it is reached through a macro or an option",)
                 if through_macro
                 else (),
                 suggestions=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),

@@ -120,7 +120,7 @@ def read_link(folder: str | Path) -> Link:
             Span(str(place)),
             expected="build/<target>/megakernels/<name> with one *.placement.json",
             found=", ".join(item.name for item in found) or "no *.placement.json",
-            suggestions=("build the megakernel first",),
+            suggestions=(f"run `scons megakernels/{place.name}` first",),
         )
     stem = found[0].name.removesuffix(".placement.json")
     program = read_json(place / f"{stem}.program.json", Program)
@@ -201,12 +201,12 @@ def build_twins(request: TwinRequest, toolkit: Toolkit) -> TwinReport:
         raise PipelinkError(
             Diagnostic(
                 "PL0928",
-                f"the linked `{name}` is not its LTO twin: {report.lto_difference}",
+                f"the machine code of `{name}` differs from its LTO twin: {report.lto_difference}",
                 (Label(Span(request.glue)),),
                 expected=f"the machine code of {request.lto_cubin}",
-                found=f"other machine code in {request.cubin}",
-                notes=("a component changes how another one is compiled, or is not inlined",),
-                suggestions=("compare with `pipelink diff`, and report the case",),
+                found=f"different machine code in {request.cubin}",
+                notes=("a component changes how another is compiled, or is not inlined",),
+                suggestions=("compare both with `pipelink diff` and report the case",),
                 subject=name,
             )
         )

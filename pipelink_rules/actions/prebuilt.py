@@ -86,11 +86,11 @@ def choose(
         raise PipelinkError(
             Diagnostic(
                 "PL1310",
-                f"several prebuilt variants fit `{item.name}`",
+                f"ambiguous prebuilt variant for `{item.name}`",
                 _places(spec, item),
-                expected="parameters that leave one variant",
+                expected="parameters that select one variant",
                 found="; ".join(_arguments(one.variant) for one in options[item.name]),
-                suggestions=("give the parameters in which they differ",),
+                suggestions=(f"set the parameters in which they differ in `{item.name}`",),
                 subject=f"{spec.name}.{item.name}",
             )
             for item in open_
@@ -164,8 +164,8 @@ def _none_fits(
         f"no prebuilt variant of `{item.label}` has {given or 'these parameters'}",
         _places(spec, item),
         expected=given,
-        found="; ".join(_arguments(one.variant) for one in candidates) or "no variant at all",
-        suggestions=("build that variant from the source, or change the parameters",),
+        found="; ".join(_arguments(one.variant) for one in candidates) or "no variant",
+        suggestions=("set the parameters of a delivered variant", "or build it from source"),
         subject=f"{spec.name}.{item.name}",
     )
 

@@ -45,8 +45,8 @@ def checkout_with_benchmarks(root: str | None) -> Path:
             return top
     raise error(
         "PL0010",
-        "the benchmarks are not here",
+        "no checkout with benchmarks found",
         expected="a checkout of PipeLink with benchmarks/measure/run.py",
         found=str(Path.cwd()),
-        suggestions=("run it in a checkout, or name one with --root",),
+        suggestions=("run it in a checkout, or pass one with --root",),
     )

@@ -13,6 +13,8 @@ from pipelink_rules.diagnostics.render import exit_code, render_json, render_tex
 from pipelink_rules.files.codec import read_json as read_json  # every command reads its input so
 from pipelink_rules.model.source_span import Span
 
+BUILD_HELP = "build directory that caches toolkit self-tests"
+
 
 def root_of(arguments: argparse.Namespace, file: Path) -> Path:
     """`--root`, or the nearest folder above `file` with an SConstruct, or the working directory."""
@@ -30,7 +32,10 @@ def existing(name: str) -> Path:
     path = Path(name)
     if not path.exists():
         raise error(
-            "PL0010", f"there is no file {name}", Span(name), suggestions=("build it first",)
+            "PL0010",
+            f"{name} does not exist",
+            Span(name),
+            suggestions=("run `scons megakernels/NAME` to create it",),
         )
     return path
 
@@ -54,7 +59,7 @@ def megakernel_in(name: str, suffix: str) -> Path:
         Span(name),
         expected=f"one *{suffix}",
         found=", ".join(item.name for item in found) or "none",
-        suggestions=("name the file, or a folder like build/sm_90a/megakernels/gemm",),
+        suggestions=("pass the file, or a folder like build/sm_90a/megakernels/gemm",),
     )
 
 
@@ -83,11 +88,11 @@ def report_internal_error(problem: Exception, command: str, arguments: argparse.
         (
             Diagnostic(
                 "PL9901",
-                f"pipelink {command} met a mistake of its own: {type(problem).__name__}",
+                f"internal error in `pipelink {command}`: {type(problem).__name__}",
                 found=str(problem)[:300] or type(problem).__name__,
                 suggestions=(
-                    "please report it, with the input file and the output of "
-                    f"PIPELINK_TRACEBACK=1 pipelink {command} ...",
+                    "report it with the input file and the output of "
+                    f"`PIPELINK_TRACEBACK=1 pipelink {command} ...`",
                 ),
                 subject=command,
             ),

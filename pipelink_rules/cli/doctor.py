@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from pipelink_rules import __version__
-from pipelink_rules.cli.command_io import report
+from pipelink_rules.cli.command_io import BUILD_HELP, report
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
 _PACKAGES = ("scons", "z3-solver", "pyyaml", "filelock", "cuda-bindings")
@@ -22,7 +22,7 @@ Line = tuple[str, str]  # (what, about it)
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `doctor`."""
-    parser.add_argument("--build", default="build", help="build directory that keeps the probes")
+    parser.add_argument("--build", default="build", help=BUILD_HELP)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
@@ -60,8 +60,8 @@ def _compiler() -> Iterator[Line]:
     if found is None:
         yield "g++", "not found: nvcc preprocesses with it (Debian: apt-get install g++)"
         return
-    said = subprocess.run([found, "-dumpfullversion"], capture_output=True, text=True, check=False)
-    yield "g++", f"{said.stdout.strip() or 'version unknown'} ({found})"
+    done = subprocess.run([found, "-dumpfullversion"], capture_output=True, text=True, check=False)
+    yield "g++", f"{done.stdout.strip() or 'version unknown'} ({found})"
 
 
 def _toolkits(build: str) -> Iterator[Line]:
@@ -69,18 +69,18 @@ def _toolkits(build: str) -> Iterator[Line]:
     from pipelink_rules.toolkit.find import candidates, probe_candidate
     from pipelink_rules.toolkit.toolkit import Toolkit
 
-    taken = False
+    selected = False
     for candidate in candidates(os.environ):
         found = probe_candidate(candidate, build, os.environ)
         place = f"{found.source}: {found.root}"
         if isinstance(found, Toolkit):
-            word = "passes the probe, not needed" if taken else "taken"
-            yield "toolkit", f"{found.version} {word} ({place})"
-            taken = True
+            result = "usable, not selected" if selected else "selected"
+            yield "toolkit", f"{found.version} {result} ({place})"
+            selected = True
         else:
-            yield "toolkit", f"{found.version or '?'} refused ({place}): {found.reason}"
-    if not taken:
-        yield "toolkit", "none taken"
+            yield "toolkit", f"{found.version or '?'} rejected ({place}): {found.reason}"
+    if not selected:
+        yield "toolkit", "none usable"
 
 
 def _backends(toolkit: object, build: str) -> Iterator[Line]:
@@ -88,12 +88,12 @@ def _backends(toolkit: object, build: str) -> Iterator[Line]:
     from pipelink_rules.toolkit.toolkit import Toolkit
 
     assert isinstance(toolkit, Toolkit)
-    yield "linker", "nvlink: passes the probe (default)"
+    yield "linker", "nvlink: passes the self-test (default)"
     reason = nvjitlink_reason(toolkit, build, os.environ)
-    yield "linker", f"nvjitlink: {f'refused: {reason}' if reason else 'passes the probe'}"
+    yield "linker", f"nvjitlink: {f'rejected: {reason}' if reason else 'passes the self-test'}"
     for name in ("cuobjdump", "nvdisasm"):
         where = getattr(toolkit, name)
-        yield "audit", f"{name}: {where or 'not found: the audit after linking needs it'}"
+        yield "audit", f"{name}: {where or 'not found: the audit after linking requires it'}"
 
 
 def _gpus() -> Iterator[Line]:
@@ -106,7 +106,7 @@ def _gpus() -> Iterator[Line]:
         number = int(driver.call("cuDriverGetVersion"))
     except PipelinkError as problem:
         item = problem.diagnostics[0]
-        yield "GPU", f"none ({item.found or item.message}); needed only to run"
+        yield "GPU", f"none ({item.found or item.message}); required only to run"
         return
     yield "driver", f"CUDA {number // 1000}.{number % 1000 // 10}"
     for ordinal in range(count):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelink_rules.cli.command_io import existing, read_json
+from pipelink_rules.cli.command_io import BUILD_HELP, existing, read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.files.codec import read_data
@@ -25,7 +25,7 @@ def add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `inspect`."""
     kinds = ".contract.yaml (contract or sidecar), .manifest.json, .fatbin, .cubin, a stage's .json"
     parser.add_argument("file", metavar="FILE", help=kinds)
-    parser.add_argument("--build", default="build", help="build directory that keeps the probes")
+    parser.add_argument("--build", default="build", help=BUILD_HELP)
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run_inspect(arguments: argparse.Namespace) -> int:
     path = existing(arguments.file)
     name = path.name
     if not path.is_file():
-        raise error("PL0010", f"{name} is no file", Span(str(path)), expected="a file of a build")
+        raise error("PL0010", f"{name} is not a file", Span(str(path)), expected="a file")
     if name.endswith(".contract.yaml"):
         text = "\n".join(_contract_file(path))
     elif name.endswith(".manifest.json"):
@@ -45,7 +45,7 @@ def run_inspect(arguments: argparse.Namespace) -> int:
     else:
         raise error(
             "PL0010",
-            f"{name} is no file that a build writes",
+            f"{name} is not a file that a build writes",
             Span(str(path)),
             expected=".contract.yaml, .manifest.json, .fatbin, .cubin, or a stage's .json",
             found=path.suffix or name,
@@ -135,7 +135,7 @@ def _binary(path: Path, build: str) -> str:
     if not toolkit.cuobjdump:
         raise error(
             "PL1206",
-            "there is no cuobjdump in the toolkit",
+            "the toolkit has no cuobjdump",
             expected="cuobjdump",
             suggestions=("python -m pip install 'pipelink[toolkit]'",),
         )

@@ -29,7 +29,7 @@ def add_link_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write to")
     parser.add_argument("--linker", choices=("nvlink", "nvjitlink"), default="nvlink")
-    parser.add_argument("--runtime", help="build of the device runtime (default: the program's)")
+    parser.add_argument("--runtime", help="device runtime to link (default: the program's)")
 
 
 def run_link(arguments: argparse.Namespace) -> int:
@@ -53,10 +53,10 @@ def run_link(arguments: argparse.Namespace) -> int:
     if out.resolve() == file.resolve().parent:
         raise error(
             "PL1312",
-            f"{out} is the build folder itself",
+            f"output folder {out} is the build folder of `{name}`",
             Span(str(out)),
-            expected="another folder, so that the build stays what its build system made",
-            suggestions=("name a new folder with -o",),
+            expected="a folder that scons does not write",
+            suggestions=("pass another folder with -o",),
         )
     variants = {item.variant.name: item.variant for item in program.instances}
     files = [variant_files(program.target, variant) for _, variant in sorted(variants.items())]
@@ -119,8 +119,8 @@ def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: To
         known = sorted(item.stem for item in source.parent.glob("*.cu"))
         raise error(
             "PL1302",
-            f"there is no device runtime `{name}`",
-            expected=", ".join(known),
+            f"unknown device runtime `{name}`",
+            expected=f"one of {', '.join(known)}",
             found=name,
             suggestions=similar_name_help(name, known),
             subject=name,
@@ -145,6 +145,6 @@ def _build_of(folder: Path, arch: str) -> Path:
         "PL0010",
         f"{folder} is not inside a build directory",
         Span(str(folder)),
-        expected=f"<build>/{arch}/megakernels/<name>, whose objects lie in <build>/{arch}/variants",
-        suggestions=("link from the build folder of a megakernel",),
+        expected=f"<build>/{arch}/megakernels/<name>, with its objects in <build>/{arch}/variants",
+        suggestions=("pass the build folder of a megakernel",),
     )

@@ -72,7 +72,9 @@ def run_explain(arguments: argparse.Namespace) -> int:
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `trace`."""
-    parser.add_argument("file", metavar="FILE", help="what `Kernel.trace` gave, saved as JSON")
+    parser.add_argument(
+        "file", metavar="FILE", help="JSON file written by `Kernel.trace(file=...)`"
+    )
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="also write the trace events for ui.perfetto.dev"
     )
@@ -94,7 +96,9 @@ def run_trace(arguments: argparse.Namespace) -> int:
 
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `record`."""
-    parser.add_argument("file", metavar="FILE", help="what `Kernel.record` gave, saved as JSON")
+    parser.add_argument(
+        "file", metavar="FILE", help="JSON file written by `Kernel.record(file=...)`"
+    )
 
 
 def run_record(arguments: argparse.Namespace) -> int:

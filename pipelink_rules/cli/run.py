@@ -88,8 +88,8 @@ def values_of(
         if not found or name not in known:
             raise error(
                 "PL1402",
-                f"`{word}` sets nothing of {manifest.name}",
-                expected=", ".join(f"{item}=..." for item in known),
+                f"`{word}` does not set a size or scalar of `{manifest.name}`",
+                expected=f"one of {', '.join(f'{item}=...' for item in known)}",
                 found=word,
                 suggestions=similar_name_help(name, known, "names"),
                 subject=word,
@@ -114,7 +114,7 @@ def _check_number(name: str, value: str, manifest: Manifest) -> None:
     except ValueError:
         raise error(
             "PL1411",
-            f"`{name}` of {manifest.name} is no number",
+            f"invalid value for `{name}` of `{manifest.name}`",
             expected="a number" if kind is float else "an integer",
             found=value[:80],
             subject=name,

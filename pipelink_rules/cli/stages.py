@@ -16,6 +16,7 @@ from pipelink_rules.cli.command_io import (
 )
 from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.files.codec import to_json, write_json
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.placement import Placement
@@ -43,8 +44,9 @@ def run_check(arguments: argparse.Namespace) -> int:
     if not findings and arguments.diag == "text":
         ends, rings = len(program.connections), len(program.channels)
         sys.stdout.write(
-            f"{program.name} for {program.target}: no findings "
-            f"({len(program.instances)} instances, {ends} connections, {rings} rings)\n"
+            f"{program.name} for {program.target}: no errors or warnings "
+            f"({plural(len(program.instances), 'instance')}, {plural(ends, 'connection')}, "
+            f"{plural(rings, 'ring')})\n"
         )
     return code
 
@@ -82,12 +84,11 @@ def contract_of(text: str, root: Path) -> Contract:
     if found is None:
         raise error(
             "PL1302",
-            f"there is no component `{text}`",
-            expected=f"{tops[0] / name}",
+            f"unknown component `{text}`",
+            expected=f"its contract in {tops[0] / name}",
             found="no such file",
-            suggestions=("a contract lies beside its component, as <component>.contract.yaml; "
-                   "from another layout check the .program.json of a build",),
-        )  # fmt: skip
+            suggestions=(f"create {name}", "or check the .program.json of a build"),
+        )
     try:
         return load_contract(found.resolve().relative_to(Path.cwd()))
     except ValueError:
@@ -97,9 +98,9 @@ def contract_of(text: str, root: Path) -> Contract:
 def _unknown_target(file: Path, target: str) -> Exception:
     return error(
         "PL0046",
-        f"{file.name} is for {target}, which is no target",
+        f"unknown target `{target}` in {file.name}",
         Span(str(file)),
-        expected=", ".join(TARGETS),
+        expected=f"one of {', '.join(TARGETS)}",
         found=target,
     )
 
@@ -108,7 +109,9 @@ def add_place_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `place`."""
     parser.add_argument("file", metavar="FILE", help="<name>.program.json, or its build folder")
     parser.add_argument("-o", "--output", help="where to write <name>.placement.json; - for stdout")
-    parser.add_argument("--keep", metavar="PLACEMENT", help="a placement to change little of")
+    parser.add_argument(
+        "--keep", metavar="PLACEMENT", help="keep this earlier placement where possible"
+    )
 
 
 def run_place(arguments: argparse.Namespace) -> int:

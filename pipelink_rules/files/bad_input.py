@@ -57,18 +57,18 @@ def _contradiction(
     name = Path(path).name
     more = tuple(Label(Span(str(item)), "read with it") for item in others)
     if isinstance(problem, KeyError):
-        reason = f"nothing in it is called {_word(problem)}"
+        reason = f"unknown name {_word(problem)}"
     else:
         reason = f"{type(problem).__name__}: {str(problem)[:200]}".rstrip(": ")
     return Diagnostic(
         "PL0011",
         f"{name} contradicts itself" + (", or the files beside it" if others else ""),
         (Label(Span(str(path))), *more),
-        expected="the file as the stage before wrote it",
+        expected="a file that PipeLink wrote",
         found=reason,
         suggestions=(
-            "delete the file and build again",
-            "if nobody edited it, please report this: PIPELINK_TRACEBACK=1 shows where it fails",
+            "delete the file and run scons again",
+            "or, if it was not edited, report this with the output of PIPELINK_TRACEBACK=1",
         ),
         subject=str(path),
     )

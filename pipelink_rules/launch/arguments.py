@@ -5,13 +5,13 @@ All findings are collected; a call with three wrong arguments says so once.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
 from typing import Any, Unpack
 
 from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic
+from pipelink_rules.diagnostics.wording import nearest, plural
 from pipelink_rules.expression.evaluate import names_in, solve_for, value_of
 from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.launch.arrays import NotAnArray, View, view_of
@@ -28,15 +28,17 @@ def check_names(manifest: Manifest, names: Mapping[str, Any]) -> list[Diagnostic
     found = []
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = nearest(name, known)
             found.append(
                 finding(
                     "PL1402",
                     name,
-                    f"{manifest.name} has no argument `{name}`",
-                    expected=", ".join(known),
+                    f"`{manifest.name}` has no argument `{name}`",
+                    expected=f"one of {', '.join(known)}",
                     found=name,
-                    suggestions=(f"did you mean `{near[0]}`?",) if near else (),
+                    suggestions=(f"an argument with a similar name exists: `{near}`",)
+                    if near
+                    else (),
                 )
             )
     for name in known:
@@ -46,9 +48,9 @@ def check_names(manifest: Manifest, names: Mapping[str, Any]) -> list[Diagnostic
                 finding(
                     "PL1402",
                     name,
-                    f"{manifest.name} needs the argument `{name}`",
+                    f"missing argument `{name}` of `{manifest.name}`",
                     expected=described(tensors[name]) if name in tensors else "a number",
-                    found="nothing",
+                    found="no value",
                 )
             )
     return found
@@ -71,9 +73,9 @@ def check_arrays(
                 finding(
                     "PL1403",
                     tensor.name,
-                    f"`{tensor.name}` is not a GPU array: {type(array).__name__}",
+                    f"`{tensor.name}` is not a GPU array",
                     expected=f"{described(tensor)}, with DLPack or __cuda_array_interface__",
-                    found=type(array).__name__,
+                    found=f"an object of type {type(array).__name__}",
                     suggestions=("pass a torch, cupy or jax array",),
                 )
             )
@@ -83,9 +85,9 @@ def check_arrays(
                 finding(
                     "PL1403",
                     tensor.name,
-                    f"`{tensor.name}` cannot be read: {type(problem).__name__}",
+                    f"`{tensor.name}` cannot be read as an array",
                     expected=described(tensor),
-                    found=str(problem)[:200],
+                    found=f"{type(problem).__name__}: {problem}"[:200],
                 )
             )
             continue
@@ -97,7 +99,7 @@ def check_arrays(
                     f"`{tensor.name}` is in host memory",
                     expected=described(tensor),
                     found=f"{type(array).__module__}.{type(array).__name__} on the host",
-                    suggestions=(f"copy it to the GPU first, e.g. {tensor.name}.cuda()",),
+                    suggestions=(f"copy it to the GPU, for example with `{tensor.name}.cuda()`",),
                 )
             )
             continue
@@ -119,15 +121,16 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
     if view.dtype != tensor.dtype:
         add(
             "PL1404",
-            f"`{name}` has the wrong dtype",
+            f"`{name}` is {view.dtype}, but {tensor.dtype} is required",
             expected=described(tensor),
-            found=view.dtype,
+            found=f"{name}: {view.dtype} {list(view.shape)}",
             suggestions=(f"convert `{name}` to {tensor.dtype}",),
         )
     if len(view.shape) != len(tensor.shape):
         add(
             "PL1405",
-            f"`{name}` has {len(view.shape)} dimensions, not {len(tensor.shape)}",
+            f"`{name}` has {plural(len(view.shape), 'dimension')}, but {len(tensor.shape)} "
+            "are required",
             expected=described(tensor),
             found=f"shape {list(view.shape)}",
         )
@@ -137,22 +140,22 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
             f"`{name}` is not contiguous",
             expected=f"{described(tensor)}, row-major without gaps",
             found=f"shape {list(view.shape)} with strides {list(view.strides or ())}",
-            suggestions=(f"pass a contiguous copy, e.g. {name}.contiguous()",),
+            suggestions=(f"pass a contiguous copy, for example `{name}.contiguous()`",),
         )
     if view.pointer % tensor.align:
         add(
             "PL1407",
-            f"`{name}` starts at a misaligned address",
-            expected=f"a multiple of {tensor.align} bytes",
-            found=f"{view.pointer:#x}, {view.pointer % tensor.align} bytes past one",
+            f"`{name}` is not aligned to {tensor.align} bytes",
+            expected=f"an address that is a multiple of {tensor.align}",
+            found=f"{view.pointer:#x}, {view.pointer % tensor.align} bytes past a multiple",
             suggestions=("pass a whole allocation, or a slice that starts at an aligned element",),
         )
     if view.readonly and tensor.direction != "in":
         add(
             "PL1418",
-            f"`{name}` is written, but the array is read-only",
+            f"output `{name}` is a read-only array",
             expected=f"{described(tensor)}, writable",
-            found="its owner marks it read-only",
+            found="an array that its owner marks read-only",
             suggestions=(f"pass a writable array for `{name}`",),
         )
     return found
@@ -191,7 +194,7 @@ def unify(
                 finding(
                     "PL1405",
                     tensor.name,
-                    f"`{tensor.name}` has extent {extent} at axis {axis}, not {wanted}",
+                    f"`{tensor.name}` has extent {extent} on axis {axis}, but {wanted} is required",
                     expected=f"{described(tensor)} with {text} = {wanted}",
                     found=f"shape {list(views[tensor.name].shape)}",
                     notes=tuple(sorted(known)) if known != [f"{text} = {wanted}"] else (),
@@ -210,8 +213,8 @@ def check_symbols(manifest: Manifest, symbols: Mapping[str, int]) -> list[Diagno
     found = []
     for name, minimum, maximum, multiple in manifest.symbols:
         if name not in symbols:
-            wanted = f"an extent {name}, which no array given has"
-            found.append(finding("PL1409", name, f"{name} cannot be inferred", expected=wanted))
+            wanted = f"an argument with extent {name}"
+            found.append(finding("PL1409", name, f"cannot infer size {name}", expected=wanted))
             continue
         value = symbols[name]
         if not minimum <= value <= maximum:
@@ -237,12 +240,12 @@ def check_symbols(manifest: Manifest, symbols: Mapping[str, int]) -> list[Diagno
                 )
             )
     if not found:
-        for text, asker in manifest.requires:
-            found += _check_condition(text, asker, symbols)
+        for text, origin in manifest.requires:
+            found += _check_condition(text, origin, symbols)
     return found
 
 
-def _check_condition(text: str, asker: str, symbols: Mapping[str, int]) -> list[Diagnostic]:
+def _check_condition(text: str, origin: str, symbols: Mapping[str, int]) -> list[Diagnostic]:
     try:
         if value_of(text, symbols):
             return []
@@ -253,8 +256,8 @@ def _check_condition(text: str, asker: str, symbols: Mapping[str, int]) -> list[
         finding(
             "PL1410",
             text,
-            f"the precondition {text} does not hold",
-            expected=f"{text}, asked for by {asker}",
+            f"precondition `{text}` is false",
+            expected=f"{text}, required by {origin}",
             found=values,
         )
     ]
@@ -274,9 +277,9 @@ def check_scalars(
         low, high = _RANGES.get(dtype, (-3.4028236e38, 3.4028236e38))
         number = value.item() if type(value).__module__ == "numpy" else value
         if not isinstance(number, wanted) or isinstance(number, bool):
-            said = f"{type(value).__module__}.{type(value).__name__}"
+            shown = f"{type(value).__module__}.{type(value).__name__}"
         elif math.isfinite(number) and not low <= number <= high:
-            said = str(number)
+            shown = str(number)
         else:
             values[name] = float(number) if dtype == "f32" else int(number)
             continue
@@ -284,12 +287,13 @@ def check_scalars(
             finding(
                 "PL1411",
                 name,
-                f"`{name}` is not a number that fits {dtype}",
+                f"`{name}` is not a valid {dtype} number",
                 expected=f"a Python number between {low:g} and {high:g}",
-                found=said,
-                suggestions=(f"pass a Python or numpy number, not an array: float({name})",)
-                if dtype == "f32"
-                else (f"pass a Python or numpy integer, not an array: int({name})",),
+                found=shown,
+                suggestions=(
+                    f"pass a Python or numpy number: `{'float' if dtype == 'f32' else 'int'}"
+                    f"({name})`",
+                ),
             )
         )
     return values, found

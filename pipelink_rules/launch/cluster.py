@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch.driver import Driver, LoadedKernel
 from pipelink_rules.launch.errors import refuse
@@ -53,11 +54,11 @@ def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: D
     raise refuse(
         "PL1420",
         manifest.name,
-        f"{manifest.name} waits for its own CTAs, and {loaded.device.name} can hold none",
-        expected=f"room for {size} CTAs of {manifest.threads} threads and "
-        f"{manifest.shared_bytes} bytes of shared memory",
-        found=f"{per_sm} a multiprocessor",
-        suggestions=("link for fewer threads or less shared memory",),
+        f"{loaded.device.name} cannot run the CTAs of `{manifest.name}` simultaneously",
+        expected=f"at least {plural(size, 'CTA')} of {manifest.threads} threads and "
+        f"{manifest.shared_bytes:,} bytes of shared memory",
+        found=f"{plural(per_sm, 'CTA')} per SM",
+        suggestions=("reduce the threads or the shared memory of the megakernel",),
     )
 
 

@@ -108,10 +108,10 @@ def loaded_for(image: CubinImage, views: Mapping[str, View]) -> LoadedKernel:
             "PL1408",
             name,
             f"`{name}` is not on the current device",
-            expected=f"device {ordinal} ({loaded.device.name}), whose context is current",
+            expected=f"device {ordinal} ({loaded.device.name}), the current one",
             found="host memory" if place == -1 else f"device {place}",
             suggestions=(
-                f"make device {place} current, or copy `{name}` to device {ordinal}"
+                f"copy `{name}` to device {ordinal}, or make device {place} current"
                 if place != -1
                 else f"copy `{name}` to device {ordinal}",
             ),
@@ -144,8 +144,8 @@ def device_refused(manifest: Manifest, device: Device, expected: str) -> LaunchE
     return refuse(
         "PL1401",
         device.name,
-        f"{manifest.name} is linked for {manifest.target} and does not run on {device.name}",
+        f"`{manifest.name}` is linked for {manifest.target} and cannot run on {device.name}",
         expected=expected,
         found=f"device {device.ordinal}: {device.name}, compute capability {major}.{minor}",
-        suggestions=(f'add "{arch}" to archs= of the megakernel and build it for this GPU',),
+        suggestions=(f'add "{arch}" to `archs` of the megakernel and build it again',),
     )

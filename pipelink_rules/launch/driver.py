@@ -49,8 +49,8 @@ class Driver:
             raise _no_gpu(problem.diagnostics[0].found) from None
         except Exception as problem:  # the bindings' own classes, when libcuda cannot be opened
             missing = "NotFound" in type(problem).__name__
-            said = "libcuda.so.1 is not on this machine" if missing else str(problem)
-            raise _no_gpu(said.split("\n", 1)[0]) from None
+            text = "libcuda.so.1 not found" if missing else str(problem)
+            raise _no_gpu(text.split("\n", 1)[0]) from None
         self._encode: Any = None
 
     def call(self, name: str, *arguments: Any) -> Any:
@@ -71,9 +71,12 @@ class Driver:
         text = ": ".join(words) or str(result)
         notes: tuple[str, ...] = ()
         if int(result) in (700, 715, 716, 717, 718, 719):
-            notes = ("the error may belong to work launched before; the context is lost",)
-        suggestions = ("link with runtime=watchdog, or run under compute-sanitizer, to see more",)
-        message = f"the driver refused {name}"
+            notes = ("an earlier launch may have caused the error; the CUDA context is lost",)
+        suggestions = (
+            "link with runtime=watchdog to locate a hang",
+            "or run under compute-sanitizer",
+        )
+        message = f"driver call {name} failed"
         return refuse(
             "PL1414",
             name,
@@ -136,10 +139,11 @@ def _no_gpu(found: str) -> LaunchError:
     return refuse(
         "PL1417",
         "driver",
-        "there is no usable CUDA driver on this machine",
+        "this machine has no usable CUDA driver",
         expected="libcuda.so.1 and a GPU",
         found=found,
-        suggestions=("build, check, place, link and audit need no GPU; running does",),
+        notes=("build, check, place, link and audit require no GPU",),
+        suggestions=("run on a machine with an NVIDIA GPU and its driver",),
     )
 
 

@@ -29,10 +29,10 @@ def stream_handle(stream: Any) -> int:
         raise refuse(
             "PL1413",
             "stream",
-            f"`stream` is not a CUDA stream: {type(stream).__name__}",
+            "`stream` is not a CUDA stream",
             expected="an integer handle, a torch or cupy stream, or an object with __cuda_stream__",
-            found=repr(stream)[:80],
-            suggestions=("pass torch.cuda.current_stream(), or leave `stream` out",),
+            found=f"{type(stream).__name__} {stream!r}"[:80],
+            suggestions=("remove `stream`", "or pass `torch.cuda.current_stream()`"),
         ) from None
 
 

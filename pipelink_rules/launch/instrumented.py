@@ -139,12 +139,12 @@ def require_runtime(manifest: Manifest, runtime: str, method: str) -> None:
     raise refuse(
         "PL1419",
         method,
-        f"{manifest.name} was not linked for `Kernel.{method}`",
+        f"`Kernel.{method}` requires `{manifest.name}` to be linked with runtime `{runtime}`",
         expected=f"runtime {runtime}",
         found=f"runtime {manifest.runtime}",
         suggestions=(
-            f"pipelink link build/{manifest.target}/megakernels/{manifest.name} "
-            f"-o build/{runtime}/{manifest.name} --runtime {runtime}",
+            f"run `pipelink link build/{manifest.target}/megakernels/{manifest.name} "
+            f"-o build/{runtime}/{manifest.name} --runtime {runtime}`",
         ),
     )
 

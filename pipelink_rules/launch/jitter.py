@@ -35,8 +35,8 @@ class Jitter:
             raise refuse(
                 "PL1411",
                 "cycles",
-                "the longest delay is no power of two",
-                expected="1, 2, 4, ... clock cycles",
+                f"invalid value {cycles} for `cycles`",
+                expected="a power of two",
                 found=str(cycles),
             )
         draw = random.Random(seed)

@@ -240,10 +240,10 @@ class Kernel(Instrumented):
                 raise refuse(
                     "PL1412",
                     name,
-                    f"the output `{name}` was left out and cannot be made",
-                    expected=f"{self._dtypes[name]} {list(shapes.get(name, ()))}",
+                    f"cannot allocate the omitted output `{name}`",
+                    expected=f"an allocator for {self._dtypes[name]} {list(shapes.get(name, ()))}",
                     found=f"no allocator for {type(like).__module__}.{type(like).__name__}",
-                    suggestions=(f"pass `{name}`, or load(..., allocator=...)",),
+                    suggestions=(f"pass `{name}`", "or pass `allocator=` to `load`"),
                 )
             named[name] = array
         made, findings = check_arrays(self.manifest, {name: named[name] for name in missing}, 0)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.expression.parse import DivisionByZero, ExpressionError
 from pipelink_rules.files.codec import read_json
@@ -31,11 +32,11 @@ def check_manifest(manifest: Manifest, place: Path) -> None:
         raise refuse(
             "PL1400",
             manifest.name,
-            f"{place.name} names a cubin that is not beside it",
+            f"{place.name} names a cubin outside its own folder",
             Span(str(place)),
             expected="the name of a file in the folder of the manifest",
             found=manifest.cubin,
-            suggestions=("build the megakernel again, or load(..., cubin=...)",),
+            suggestions=(_rebuild(manifest), "or pass `cubin=` to `load`"),
         )
     fault = next(_faults(manifest), "")
     if fault:
@@ -44,31 +45,35 @@ def check_manifest(manifest: Manifest, place: Path) -> None:
             str(place),
             f"{place.name} contradicts itself: {fault}",
             Span(str(place)),
-            expected="the manifest as the link wrote it",
-            suggestions=("build the megakernel again",),
+            expected="a manifest that the link wrote",
+            suggestions=(_rebuild(manifest),),
         )
+
+
+def _rebuild(manifest: Manifest) -> str:
+    return f"run `scons megakernels/{manifest.name}`"
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
     words = [item.name for item in manifest.tensors] + [name for name, _ in manifest.scalars]
     for word in words:
         if not word.isidentifier() or word == "stream" or words.count(word) > 1:
-            yield f"`{word}` cannot be a keyword of the call"
+            yield f"`{word}` is not a valid keyword"
     for item in manifest.tensors:
         if item.direction not in _DIRECTIONS:
-            yield f"`{item.name}` is `{item.direction}`, not one of {', '.join(_DIRECTIONS)}"
+            yield f"direction `{item.direction}` of `{item.name}` is unknown"
         if item.align < 1:
             yield f"`{item.name}` is aligned to {item.align} bytes"
     for name, dtype in manifest.scalars:
         if dtype not in _SCALARS:
-            yield f"`{name}` is of type `{dtype}`, not one of {', '.join(_SCALARS)}"
+            yield f"type `{dtype}` of `{name}` is unknown"
     yield from _parameter_faults(manifest, set(words))
     for name, low, high, multiple in manifest.symbols:
         if not 0 <= low <= high or multiple < 1:
-            yield f"`{name}` has no value: {low} to {high}, a multiple of {multiple}"
+            yield f"`{name}` has no valid value: {low} to {high}, a multiple of {multiple}"
     yield from _expression_faults(manifest)
     if not (manifest.threads > 0 <= manifest.shared_bytes and manifest.occupancy > 0):
-        yield "threads, shared memory and occupancy are no launch"
+        yield "threads, shared memory or occupancy are invalid"
     if min(manifest.cluster) < 1:
         yield f"the cluster is {manifest.cluster}"
 
@@ -81,9 +86,9 @@ def _parameter_faults(manifest: Manifest, words: set[str]) -> Iterator[str]:
             yield f"`{piece.name}` is a `{piece.kind}` of `{piece.dtype}`"
     for item in manifest.parameters:
         if item.kind not in _PARAMETERS:
-            yield f"a parameter is a `{item.kind}`"
+            yield f"kind `{item.kind}` of parameter `{item.name}` is unknown"
         if item.name not in known:
-            yield f"a parameter is called `{item.name}`, which is no keyword and no size"
+            yield f"parameter `{item.name}` is neither a keyword nor a size"
 
 
 def _expression_faults(manifest: Manifest) -> Iterator[str]:
@@ -135,22 +140,22 @@ def load(
         raise refuse(
             "PL1400",
             str(image),
-            f"the cubin of {manifest.name} cannot be read",
+            f"cannot read the cubin of `{manifest.name}`",
             Span(image.name),
             found=str(problem),
-            suggestions=("build the megakernel again",),
+            suggestions=(_rebuild(manifest),),
         ) from None
     digest = hashlib.sha256(data).hexdigest()
     if cubin is None and digest != manifest.cubin_sha256:
         raise refuse(
             "PL1400",
             str(image),
-            f"{image.name} is not the cubin that {place.name} describes",
+            f"{image.name} does not match {place.name}",
             Span(image.name),
             Span(place.name),
             expected=f"sha256 {manifest.cubin_sha256}",
             found=f"sha256 {digest}",
-            suggestions=("build the megakernel again, or copy both files together",),
+            suggestions=(_rebuild(manifest), "or copy both files of one link together"),
         )
     return Kernel(
         manifest, data, allocator=allocator, watchdog_cycles=watchdog_cycles, driver=driver
@@ -166,9 +171,9 @@ def _manifest_path(path: Path) -> Path:
     raise refuse(
         "PL1400",
         str(path),
-        f"{path} holds {len(found)} manifests, not one",
+        f"{path} contains {plural(len(found), 'manifest')}",
         Span(str(path)),
         expected="one *.manifest.json",
         found=", ".join(item.name for item in found) or "none",
-        suggestions=("name the .manifest.json file",),
+        suggestions=("pass the path of a .manifest.json file",),
     )

@@ -113,9 +113,9 @@ def _refused(parameter: KernelParameter, view: View, found: str) -> LaunchError:
     return refuse(
         "PL1415",
         parameter.name,
-        f"no tensor map can be made for `{parameter.name}` {list(view.shape)}",
+        f"cannot encode a tensor map for `{parameter.name}` {list(view.shape)}",
         expected="rows of a multiple of 16 bytes, a base address aligned to 16 bytes, "
-        f"a box of at most 256 elements a side (here {list(parameter.box)})",
+        f"a box of at most 256 elements per dimension (here {list(parameter.box)})",
         found=found,
         suggestions=(f"pad the last extent of `{parameter.name}` to a multiple of 16 bytes",),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.launch.errors import refuse
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.target import TARGETS
@@ -43,29 +44,29 @@ def docstring_of(manifest: Manifest) -> str:
     width = max((len(item.name) for item in manifest.tensors), default=0)
     for tensor in manifest.tensors:
         shape = ", ".join(tensor.shape)
-        words = {"in": "read", "out": "written; made when left out", "inout": "read and written"}
+        access = {"in": "read", "out": "written; allocated if omitted", "inout": "read and written"}
         lines.append(
-            f"    {tensor.name:{width}}  {tensor.dtype} [{shape}], {words[tensor.direction]}"
+            f"    {tensor.name:{width}}  {tensor.dtype} [{shape}], {access[tensor.direction]}"
         )
     if manifest.scalars:
         lines += ["", "Numbers:"]
         lines += [f"    {name}  {dtype}" for name, dtype in manifest.scalars]
     if manifest.symbols:
-        lines += ["", "Sizes (taken from the shapes):"]
+        lines += ["", "Sizes (inferred from the shapes):"]
         lines += [f"    {_size(*symbol)}" for symbol in manifest.symbols]
     if manifest.requires:
         lines += ["", "Preconditions:"]
-        lines += [f"    {text}  (asked for by {asker})" for text, asker in manifest.requires]
+        lines += [f"    {text}  (required by {origin})" for text, origin in manifest.requires]
     target = TARGETS.get(manifest.target)
     name = f", {target.description}" if target and target.description else ""
     major, minor = manifest.runs_on
     lines += [
         "",
         "stream: an integer handle, a torch or cupy stream, or an object with __cuda_stream__;",
-        "    left out: the current stream of the first array's framework.",
+        "    default: the current stream of the first array's framework.",
         "Returns the output, or a tuple of them.",
         f"Runs on compute capability {major}.{minor} ({manifest.target}{name}): "
-        f"{manifest.threads} threads, {manifest.shared_bytes} bytes of shared memory, "
+        f"{manifest.threads} threads, {manifest.shared_bytes:,} bytes of shared memory, "
         f"grid {manifest.grid}.",
     ]
     return "\n".join(lines)
@@ -89,16 +90,17 @@ def by_name(
         raise refuse(
             "PL1402",
             "positional",
-            f"{manifest.name} takes {len(order)} arguments, not {len(positional)}",
+            f"`{manifest.name}` has {plural(len(order), 'argument')}, but {len(positional)} "
+            "were passed",
             expected=", ".join(order),
-            found=f"{len(positional)} positional arguments",
+            found=plural(len(positional), "positional argument"),
         )
     twice = [name for name in order[: len(positional)] if name in named]
     if twice:
         raise refuse(
             "PL1402",
             twice[0],
-            f"{manifest.name} was given `{twice[0]}` twice",
-            found="once by position and once by name",
+            f"duplicate argument `{twice[0]}` of `{manifest.name}`",
+            found="one value by position and one by name",
         )
     return {**dict(zip(order, positional, strict=False)), **named}

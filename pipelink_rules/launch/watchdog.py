@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.errors import WatchdogError, finding
 from pipelink_rules.model.linked_kernel import Manifest, Site
@@ -55,53 +56,63 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
     """The report in words."""
     _, number, operation, stage, phase, block, thread, low, high, kilocycles = words
     site = {item.number: item for item in manifest.sites}.get(number)
-    verb = _OPERATIONS[operation if operation < len(_OPERATIONS) else 3]
     place = f"{site.instance}.{site.role}.{site.port}" if site else f"site {number}"
     where = f"stage {stage}, phase {phase}" if operation < 2 else f"barrier {stage}"
     state = f"mbarrier state {high << 32 | low:#018x}"
     if operation == _UNTIL:
-        where, state = f"counter {stage}, until {phase}", f"the counter at {low}"
+        where, state = f"counter {stage}", plural(low, "signal")
     diagnostic = finding(
         "PL1416",
         place,
-        f"{manifest.name} hangs: {place} waits in `{verb}` ({where})",
-        expected=f"{phase} arrivals" if operation == _UNTIL else _expected(site, operation),
-        found=f"{state} after {kilocycles} thousand cycles, in block {block}, thread {thread}",
-        notes=("the context is lost; start the process anew",),
-        suggestions=(*_forced(manifest), _suspect(manifest, site, operation)),
+        f"`{manifest.name}` hangs: {_waiting(site, number, operation)} ({where})",
+        expected=plural(phase, "signal") if operation == _UNTIL else _expected(site, operation),
+        found=f"{state} after {kilocycles:,} thousand cycles, in block {block}, thread {thread}",
+        notes=("the CUDA context is lost; restart the process",),
+        suggestions=(*_allowed(manifest), _suspect(manifest, site, operation)),
     )
     return WatchdogError(diagnostic, site, stage, phase)
 
 
-def _forced(manifest: Manifest) -> list[str]:
-    """What the kernel was linked in spite of: the first place to look."""
+def _waiting(site: Site | None, number: int, operation: int) -> str:
+    verb = _OPERATIONS[operation if operation < len(_OPERATIONS) else 3]
+    if site is None:
+        return f"site {number} never returns from `{verb}`"
+    return f"`{site.instance}.{site.role}` never returns from `{verb} {site.port}`"
+
+
+def _allowed(manifest: Manifest) -> list[str]:
+    """Return the errors that the declaration allows: they are the first suspects."""
     return [
-        f"it was linked although {item.code} was found ({item.message}), because: {item.reason}"
+        f"fix the allowed {item.code}: {item.message} (allowed because: {item.reason})"
         for item in manifest.forced
     ]
 
 
 def _expected(site: Site | None, operation: int) -> str:
     if site is None:
-        return "a site of the manifest: rebuild, the cubin and the manifest do not belong together"
+        return "a site of the manifest: cubin and manifest are not from one link"
     if operation == 0:
-        return f"{site.empty_arrivals} arrivals on empty of `{site.channel}`, one of " + (
-            f"{site.stages} stages"
+        arrivals = plural(site.empty_arrivals, "arrival")
+        return (
+            f"{arrivals} on the empty barrier of `{site.channel}` ({plural(site.stages, 'stage')})"
         )
     if operation == 1:
-        return f"{site.full_arrivals} arrivals on full of `{site.channel}`, and its bytes"
+        arrivals = plural(site.full_arrivals, "arrival")
+        return f"{arrivals} on the full barrier of `{site.channel}` and its expected bytes"
     return f"{site.empty_arrivals} threads at the named barrier"
 
 
 def _suspect(manifest: Manifest, site: Site | None, operation: int) -> str:
-    others = [
-        f"{item.instance}.{item.role}.{item.port}"
-        for item in manifest.sites
-        if site and item.channel == site.channel and item.number != site.number and item.channel
-    ]
+    others = list_of(
+        (
+            f"{item.instance}.{item.role}.{item.port}"
+            for item in manifest.sites
+            if site and item.channel == site.channel and item.number != site.number and item.channel
+        ),
+        "or",
+    )
     if not others:
-        return "look for a thread that left early or a count that does not match"
-    verb = "release" if operation == 0 else "commit"
+        return "look for a thread that exits early or an arrival count that does not match"
     if operation == _UNTIL:
-        return f"look at the other end: does {' or '.join(others)} signal for every work item?"
-    return f"look at the other end: does {' or '.join(others)} {verb} every item?"
+        return f"check that {others} signals for every work tile"
+    return f"check that {others} {'releases' if operation == 0 else 'commits'} every item"

@@ -1,7 +1,7 @@
-"""Why does it not fit, who holds what, and what would help?
+"""Diagnostics for a problem without a placement: what exceeds a limit, what uses it, what fits.
 
-Arithmetic first: every resource that falls short is a finding of its own, all at once.  Only what
-arithmetic cannot see (fragmentation, groupings) asks the solver, and "unknown" is said as such.
+Arithmetic comes first and reports every exceeded resource in one run.  Only what it cannot see
+(fragmentation, groupings) is left to the solver, whose answer "unknown" is reported as unknown.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
-from pipelink_rules.diagnostics.wording import list_of
+from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place.greedy import ids
-from pipelink_rules.place.infeasible_launch import launch_shortages, per_sm, ungroupable
+from pipelink_rules.place.infeasible_launch import launch_infeasibilities, per_sm, ungroupable
 from pipelink_rules.place.rectangles import (
     Rectangle,
     bound,
@@ -31,28 +31,28 @@ from pipelink_rules.place.relaxations import (
     only_shared,
     only_tensor,
     shared_relaxations,
-    tensor_changes,
+    tensor_relaxations,
 )
 from pipelink_rules.place.solve import solve
 from pipelink_rules.solver.session import UNKNOWN, UNSAT, Session
 from pipelink_rules.solver.text import Text
 
-SHOWN = 8  # holders listed one by one
-MINIMIZE = 12  # questions spent on making the core smaller
+SHOWN = 8  # allocations listed one by one
+MINIMIZE = 12  # solver calls spent on making the core smaller
 
 
 def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
-    """What arithmetic alone refuses: one finding per resource, with changes that would fit."""
+    """Return what arithmetic alone excludes: one error per resource, with relaxations that fit."""
     return (
         *_shared(problem, rlimit),
-        *columns_exceeded(problem, lambda: tensor_changes(problem, rlimit)),
+        *columns_exceeded(problem, lambda: tensor_relaxations(problem, rlimit)),
         *_named(problem),
-        *launch_shortages(problem, rlimit),
+        *launch_infeasibilities(problem, rlimit),
     )
 
 
 def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
-    """Why the solver found nothing: the resources, each asked alone."""
+    """Return why the solver found no placement: each resource is solved alone."""
     verdicts = {
         "shared memory": solve(only_shared(problem), None, rlimit),
         "named barriers": solve(only_named(problem), None, rlimit),
@@ -78,8 +78,8 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
 
 
 def lifetime_name(problem: PlacementProblem, index: int) -> str:
-    """A phase as it is quoted."""
-    return f"phase `{problem.lifetimes[index]}`"
+    """Return a lifetime as messages quote it."""
+    return f"lifetime `{problem.lifetimes[index]}`"
 
 
 # Shared memory
@@ -99,22 +99,23 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
     notes = [_holder(problem, item) for item in holders[:SHOWN]]
     if len(holders) > SHOWN:
         rest = sum(item.bytes for item in holders[SHOWN:])
-        notes.append(f"and {len(holders) - SHOWN} smaller items, {rest:,} bytes")
+        notes.append(f"and {plural(len(holders) - SHOWN, 'smaller allocation')}, {rest:,} bytes")
     notes += [
-        f"{lifetime_name(problem, other)} is over the limit too: {size:,} bytes"
+        f"{lifetime_name(problem, other)} exceeds the limit too: {size:,} bytes"
         for other, size in sorted(live_bytes(items).items())
         if size > limit and other != phase
     ]
     suggestions = shared_relaxations(problem, rlimit) or (
-        f"use smaller tiles: the items alive in {where} must lose "
-        f"{most - limit:,} bytes, and no smaller stage count or occupancy gives them",
+        f"use smaller tiles: {where} must shrink by {most - limit:,} bytes, and no smaller "
+        "stage count or occupancy achieves that",
     )
     yield Diagnostic(
         "PL0101",
-        f"`{problem.name}` needs {most:,} bytes of shared memory in {where}",
+        f"`{problem.name}` needs {most:,} bytes of shared memory; {limit:,} are available",
         labels((problem.span, ""), *_holder_spans(problem, holders)),
         expected=f"at most {limit:,} bytes ({per_sm(problem)})",
-        found=f"{most:,} bytes, {most - limit:,} too many, every channel at its minimum of stages",
+        found=f"{most:,} bytes, {most - limit:,} too many, in {where} with every ring at its "
+        "minimum stage count",
         notes=tuple(notes),
         suggestions=suggestions,
         subject="shared memory",
@@ -136,7 +137,7 @@ def _holder_spans(
     problem: PlacementProblem, holders: list[Rectangle]
 ) -> list[tuple[Span | None, str]]:
     spans = {item.name: item.span for item in problem.items}
-    return [(spans.get(h.name), f"`{h.name}` holds {h.bytes:,} bytes") for h in holders[:SHOWN]]
+    return [(spans.get(h.name), f"`{h.name}` uses {h.bytes:,} bytes") for h in holders[:SHOWN]]
 
 
 def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
@@ -149,13 +150,13 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     suggestions = list(shared_relaxations(problem, rlimit))
     if odd:
         listed = list_of(item.name for item in odd[:SHOWN])
-        suggestions.append(f"round sizes up to their alignment, so that no gaps arise: {listed}")
+        suggestions.append(f"round these sizes up to their alignment: {listed}")
     return Diagnostic(
         "PL0102",
-        f"the shared memory of `{problem.name}` fits by its bytes but has no layout",
+        f"no layout of the shared memory of `{problem.name}` fits: alignment leaves gaps",
         labels((problem.span, ""), *_holder_spans(problem, [by_name[n] for n in names])),
         expected=f"a layout within {limit:,} bytes ({per_sm(problem)})",
-        found=f"{most:,} bytes alive in {lifetime_name(problem, phase)}, but alignments leave gaps",
+        found=f"{most:,} bytes in {lifetime_name(problem, phase)}, plus the gaps of every layout",
         notes=tuple(
             f"{_holder(problem, by_name[n])}, aligned to {by_name[n].align}" for n in names[:SHOWN]
         ),
@@ -165,10 +166,11 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
 
 
 def conflict_core(items: Sequence[Rectangle], limit: int, rlimit: int) -> tuple[str, ...]:
-    """Names of items that no layout holds together, the biggest first; empty where not shown.
+    """Return names of allocations that no layout can hold together, largest first.
 
-    One literal per item stands for "inside the limit"; that the others do not overlap is given.
-    The smallest items are dropped first, so that the message names the big ones.
+    Empty if the solver does not prove a conflict.  One literal per allocation states that it lies
+    inside the limit; that allocations do not overlap is asserted.  The smallest are dropped first,
+    so that the message names the large ones.
     """
     ordered = sorted(items, key=lambda item: (-item.bytes, item.name))
     session = Session(_core_text(ordered, limit), rlimit)
@@ -205,28 +207,28 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
         for phase in range(len(problem.lifetimes))
     }
     phase = min(alive, key=lambda index: (-len(alive[index]), index))
-    names, where = alive[phase], f"in {lifetime_name(problem, phase)}"
+    names, where = alive[phase], "at the same time"
     if len(names) <= count:
-        names, where = _crowd(problem), "that meet each other in pairs"
+        names, where = _clique(problem), "of which every two are live at the same time"
     if len(names) <= count:
         return
     spans = {need.name: need.span for need in problem.barriers}
     yield Diagnostic(
         "PL0103",
-        f"`{problem.name}` keeps {len(names)} named barriers {where}",
+        f"`{problem.name}` needs {len(names)} named barriers {where}; {count} are available",
         labels((problem.span, ""), *((spans[name], f"`{name}`") for name in names[:SHOWN])),
         expected=f"at most {count}: ids {_ranges(ids(problem))}",
         found=f"{len(names)}: {', '.join(names)}",
         suggestions=(
-            f"use {len(names) - count} fewer of them: an mbarrier can take the place of a named "
-            "barrier, and there are as many as shared memory holds",
+            f"replace {plural(len(names) - count, 'named barrier')} by mbarriers, whose number "
+            "only shared memory limits",
         ),
         subject="named barriers",
     )
 
 
-def _crowd(problem: PlacementProblem) -> list[str]:
-    """A large set of barriers of which every two share a phase, though no phase holds them all."""
+def _clique(problem: PlacementProblem) -> list[str]:
+    """Return a large set of barriers of which every two share a lifetime, found greedily."""
     masks = {need.name: need.lifetimes for need in problem.barriers}
     meets = {
         name: {other for other in masks if other != name and masks[other] & masks[name]}
@@ -234,13 +236,13 @@ def _crowd(problem: PlacementProblem) -> list[str]:
     }
     best: list[str] = []
     for first in sorted(masks, key=lambda name: (-len(meets[name]), name)):
-        crowd, rest = [first], meets[first]
+        clique, rest = [first], meets[first]
         while rest:
             following = min(rest, key=lambda name: (-len(meets[name] & rest), name))
-            crowd.append(following)
+            clique.append(following)
             rest = rest & meets[following]
-        if len(crowd) > len(best):
-            best = sorted(crowd)
+        if len(clique) > len(best):
+            best = sorted(clique)
     return best
 
 
@@ -257,11 +259,11 @@ def _ranges(numbers: list[int]) -> str:
 def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     return Diagnostic(
         "PL0103",
-        f"the named barriers of `{problem.name}` cannot share the ids there are",
+        f"no assignment of ids to the named barriers of `{problem.name}` exists",
         labels((problem.span, "")),
         expected=f"an assignment to ids {_ranges(ids(problem))}",
-        found="no phase has too many of them, but no assignment serves all phases",
-        suggestions=("let a barrier that returns after a pause live through the phases between",),
+        found="every lifetime alone fits, but no assignment serves all lifetimes",
+        suggestions=("let a barrier that is used again later live through the time between",),
         subject="named barriers",
     )
 
@@ -272,17 +274,17 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
     what = ", ".join(resources) or "all resources together"
     return Diagnostic(
         "PL0105",
-        f"no placement of `{problem.name}` was found within the solver's budget",
+        f"the solver exhausted its budget without a placement of `{problem.name}`",
         labels((problem.span, "")),
-        expected="a placement, or a proof that there is none",
-        found=f"neither, for {what}, after {rlimit:,} units per question",
+        expected="a placement, or a proof that none exists",
+        found=f"neither, for {what}, after {rlimit:,} units per solver call",
         notes=(
-            "this is no proof that it does not fit",
-            f"the fullest phase holds {bound(items)[0]:,} of {limit:,} bytes",
+            "a placement may still exist",
+            f"the fullest lifetime uses {bound(items)[0]:,} of {limit:,} bytes",
         ),
         suggestions=(
-            "round the sizes of items up to their alignments: mixed sizes are what is hard",
-            "raise the budget (`rlimit`)",
+            "round sizes up to their alignment: mixed sizes near the limit are hard to place",
+            "or raise the budget (`rlimit`)",
         ),
         subject=what,
     )
@@ -294,7 +296,7 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
 def columns_exceeded(
     problem: PlacementProblem, suggestions: Callable[[], tuple[str, ...]]
 ) -> Iterator[Diagnostic]:
-    """PL0801 where the columns alive in one phase exceed the largest allocation."""
+    """Yield PL0801 if the columns live in one lifetime exceed the largest allocation."""
     needs = column_rectangles(problem, minimum_stages(problem))
     most, phase = bound(needs)
     limit = column_limit(problem)
@@ -308,7 +310,7 @@ def columns_exceeded(
 
 
 def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
-    """PL0801 where every phase fits alone, but no layout serves all of them."""
+    """Return PL0801 for lifetimes that fit one by one without a layout that serves all."""
     needs = column_rectangles(problem, minimum_stages(problem))
     most, phase = bound(needs)
     return _columns_refused(problem, list(needs), most, lifetime_name(problem, phase), ())
@@ -321,22 +323,25 @@ def _columns_refused(
     where: str,
     suggestions: tuple[str, ...],
 ) -> Diagnostic:
-    """PL0801: who holds what of the tensor memory that does not suffice."""
+    """Return PL0801 with the columns that each allocation uses."""
     spans = {need.name: need.span for need in problem.tensor}
     limit, target = column_limit(problem), TARGETS[problem.target]
     share = f", {problem.occupancy} CTAs per SM" if problem.occupancy > 1 else ""
     return Diagnostic(
         "PL0801",
-        f"`{problem.name}` needs {most} columns of tensor memory in {where}",
+        f"`{problem.name}` needs {most} columns of tensor memory; {limit} are available"
+        if most > limit
+        else f"no layout of the tensor memory of `{problem.name}` fits",
         labels(
             (problem.span, ""),
-            *((spans[h.name], f"`{h.name}` holds {h.bytes} columns") for h in holders[:SHOWN]),
+            *((spans[h.name], f"`{h.name}` uses {h.bytes} columns") for h in holders[:SHOWN]),
         ),
         expected=f"an allocation of at most {limit} columns "
         f"({target.name}: {target.tmem_columns} per SM{share}; powers of two from 32 up)",
-        found=f"{most} columns, {most - limit} too many, every channel at its minimum of stages"
+        found=f"{most} columns, {most - limit} too many, in {where} with every channel at its "
+        "minimum stage count"
         if most > limit
-        else f"{most} columns alive at once, but no layout of all phases",
+        else f"{most} columns in {where}, but no layout of all lifetimes",
         notes=tuple(_column_holder(problem, holder) for holder in holders[:SHOWN]),
         suggestions=suggestions or ("use a smaller tile: its accumulator has fewer columns",),
         subject="tensor memory",

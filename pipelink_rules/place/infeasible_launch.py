@@ -1,4 +1,4 @@
-"""Why do the warps and registers of a launch not suffice, and what would help?"""
+"""Diagnostics for roles whose warps or registers exceed every launch of the target."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Iterator
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
-from pipelink_rules.model.placement import PlacementProblem, entry_registers
-from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.placement import PlacementProblem, RoleRequest, entry_registers
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.relaxations import launch_changes
+from pipelink_rules.place.relaxations import launch_relaxations
 from pipelink_rules.place.warps import GROUP
 
 
 def per_sm(problem: PlacementProblem) -> str:
-    """`sm_90a, 2 CTAs per SM`."""
+    """Return `sm_90a, 2 CTAs per SM`."""
     return f"{problem.target}, {plural(problem.occupancy, 'CTA')} per SM"
 
 
-def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
-    """What arithmetic refuses of the launch: warps, entry registers, values, the pool."""
+def launch_infeasibilities(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
+    """Yield what arithmetic excludes: warps, entry registers, setmaxnreg values, the pool."""
     if warps.shapes(problem):
         return
     target = TARGETS[problem.target]
@@ -28,14 +27,14 @@ def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnos
     shape = warps.moving_shape(problem) if target.setmaxnreg else plain
     most = warps.most_warps(problem)
     if shape.warps > most:
-        yield _warps_short(problem, shape.warps, most, rlimit)
+        yield _too_many_warps(problem, shape.warps, most, rlimit)
         return
-    changes = launch_changes(problem, rlimit)
-    broken = [role for role in problem.roles if role.entry > shape.entry]
-    for role in broken:
-        yield _entry_short(problem, role.name, role.entry, shape, role.span, changes)
+    relaxations = launch_relaxations(problem, rlimit)
+    for role in problem.roles:
+        if role.entry > shape.entry:
+            yield _entry_registers_exceeded(problem, role, shape, relaxations)
     if not target.setmaxnreg:
-        yield from _plain_short(problem, shape, changes)
+        yield from _uniform_registers_exceeded(problem, shape, relaxations)
         return
     above = [
         role
@@ -45,30 +44,30 @@ def launch_shortages(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnos
     for role in above:
         yield Diagnostic(
             "PL0703",
-            f"role `{role.name}` needs {role.minimum} registers, setmaxnreg cannot give them",
+            f"role `{role.name}` needs {role.minimum} registers; setmaxnreg provides at most "
+            f"{target.setmaxnreg_maximum}",
             labels((role.span, "")),
             expected=f"at most {target.setmaxnreg_maximum} registers",
             found=f"{role.minimum} registers; {shape.warps * 32} threads enter with {shape.entry}",
-            suggestions=changes or ("use a smaller tile or fragment",),
+            suggestions=relaxations or ("use a smaller tile or fragment",),
             subject=role.name,
         )
     if not above and warps.register_bound(problem) > shape.pool:
-        yield _pool_short(problem, shape, changes)
+        yield _register_pool_exceeded(problem, shape, relaxations)
 
 
-def _warps_short(problem: PlacementProblem, need: int, most: int, rlimit: int) -> Diagnostic:
+def _too_many_warps(problem: PlacementProblem, need: int, most: int, rlimit: int) -> Diagnostic:
     target = TARGETS[problem.target]
-    suggestions = launch_changes(problem, rlimit) or (
-        f"run roles on {need - most} fewer warps: `warps={{...}}` of the declaration moves a "
-        "split role onto fewer",
+    suggestions = launch_relaxations(problem, rlimit) or (
+        f"run roles on {need - most} fewer warps: set `warps={{...}}` in the declaration",
     )
     return Diagnostic(
         "PL0104",
-        f"`{problem.name}` needs {need} warps per CTA",
+        f"`{problem.name}` needs {need} warps per CTA; {most} are available",
         labels((problem.span, "")),
-        expected=f"at most {most}: {target.warps_cta} per CTA and {target.warps_sm} per SM "
+        expected=f"at most {most} warps: {target.warps_cta} per CTA and {target.warps_sm} per SM "
         f"({per_sm(problem)})",
-        found=f"{need} warps, warpgroups counted whole",
+        found=f"{need} warps, counted in whole warpgroups",
         notes=tuple(
             f"{role.name}: {plural(role.warps, 'warp')}{' in warpgroups' if role.warpgroup else ''}"
             for role in warps.placement_order(problem)
@@ -78,58 +77,57 @@ def _warps_short(problem: PlacementProblem, need: int, most: int, rlimit: int) -
     )
 
 
-def _entry_short(
+def _entry_registers_exceeded(
     problem: PlacementProblem,
-    name: str,
-    floor: int,
+    role: RoleRequest,
     shape: warps.LaunchShape,
-    span: Span | None,
-    changes: tuple[str, ...],
+    relaxations: tuple[str, ...],
 ) -> Diagnostic:
     target = TARGETS[problem.target]
     fit = [
         number
         for number in range(1, shape.warps + 1)
-        if entry_registers(target, number, problem.occupancy) >= floor
+        if entry_registers(target, number, problem.occupancy) >= role.entry
     ]
     limit = (
         f"run all roles on at most {32 * max(fit)} threads, which enter with "
         f"{entry_registers(target, max(fit), problem.occupancy)} registers"
         if fit
-        else f"use a smaller fragment: no launch of {per_sm(problem)} enters with {floor}"
+        else f"use a smaller fragment: no launch of {per_sm(problem)} enters with {role.entry}"
     )
-    only_ctas = tuple(change for change in changes if change.startswith("place "))
+    fewer_ctas = tuple(text for text in relaxations if text.startswith("place "))
     return Diagnostic(
         "PL0706",
-        f"role `{name}` does not compile with the registers that the kernel enters with",
-        labels((span, "")),
-        expected=f"at least {floor} registers at entry",
-        found=f"{shape.entry}: {32 * shape.warps} threads ({per_sm(problem)})",
-        notes=("ptxas would stop with C7602 (insufficient registers), whatever setmaxnreg gives",),
-        suggestions=(*only_ctas, limit),
-        subject=name,
+        f"role `{role.name}` needs {role.entry} registers at kernel entry; the launch provides "
+        f"{shape.entry}",
+        labels((role.span, "")),
+        expected=f"at least {role.entry} registers at entry",
+        found=f"{shape.entry} registers: {32 * shape.warps} threads ({per_sm(problem)})",
+        notes=("ptxas reports C7602 (insufficient registers) regardless of setmaxnreg",),
+        suggestions=(*fewer_ctas, limit),
+        subject=role.name,
     )
 
 
-def _plain_short(
-    problem: PlacementProblem, shape: warps.LaunchShape, changes: tuple[str, ...]
+def _uniform_registers_exceeded(
+    problem: PlacementProblem, shape: warps.LaunchShape, relaxations: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     for role in problem.roles:
         if role.minimum > shape.entry:
             yield Diagnostic(
                 "PL0704",
-                f"role `{role.name}` needs {role.minimum} registers, every warp has {shape.entry}",
+                f"role `{role.name}` needs {role.minimum} registers; every warp has {shape.entry}",
                 labels((role.span, "")),
-                expected=f"at most {shape.entry}: {problem.target} has no setmaxnreg, all warps "
-                "get the same",
+                expected=f"at most {shape.entry} registers: {problem.target} has no setmaxnreg, "
+                "so all warps have the same number",
                 found=f"{role.minimum} registers, {32 * shape.warps} threads ({per_sm(problem)})",
-                suggestions=changes or ("use a smaller tile or fewer warps",),
+                suggestions=relaxations or ("use a smaller tile or fewer warps",),
                 subject=role.name,
             )
 
 
-def _pool_short(
-    problem: PlacementProblem, shape: warps.LaunchShape, changes: tuple[str, ...]
+def _register_pool_exceeded(
+    problem: PlacementProblem, shape: warps.LaunchShape, relaxations: tuple[str, ...]
 ) -> Diagnostic:
     need = warps.register_bound(problem)
     target = TARGETS[problem.target]
@@ -144,28 +142,30 @@ def _pool_short(
         notes.append(f"{role.name}: {warps.min_registers(role, target)} registers, {where}")
     return Diagnostic(
         "PL0704",
-        f"the roles of `{problem.name}` need more registers than the launch brings",
+        f"roles of `{problem.name}` need {need} registers per thread summed over warpgroups; "
+        f"the launch provides {shape.pool}",
         labels((problem.span, ""), *((role.span, "") for role in warps.placement_order(problem))),
-        expected=f"at most {shape.pool} per thread summed over {shape.groups} warpgroups: "
-        f"{shape.entry} x {32 * shape.warps} threads ({per_sm(problem)})",
-        found=f"{need} per thread summed over warpgroups, {need - shape.pool} too many",
-        at_run_time="setmaxnreg.inc waits for registers that nobody gives back: a hang",
+        expected=f"at most {shape.pool} registers: {shape.groups} warpgroups that enter with "
+        f"{shape.entry} each ({32 * shape.warps} threads, {per_sm(problem)})",
+        found=f"{need} registers, {need - shape.pool} too many",
+        at_run_time="setmaxnreg.inc blocks for registers that no warpgroup releases: always a hang",
         notes=tuple(notes),
-        suggestions=changes or ("use smaller tiles, or run roles on fewer warps",),
+        suggestions=relaxations or ("use smaller tiles, or run roles on fewer warps",),
         subject="registers",
     )
 
 
 def ungroupable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
-    """The refusal that only the solver sees: roles that share a warpgroup share its registers."""
+    """Return the error that only the solver finds: roles of one warpgroup share its registers."""
     shape = warps.moving_shape(problem)
     return Diagnostic(
         "PL0704",
-        f"no grouping of the roles of `{problem.name}` into warpgroups serves their registers",
+        f"no grouping of the roles of `{problem.name}` into warpgroups provides their registers",
         labels((problem.span, "")),
-        expected=f"at most {shape.pool} per thread summed over {shape.groups} warpgroups",
-        found="roles that share a warpgroup share its register count, and every grouping needs "
-        f"more than the bound of {warps.register_bound(problem)}",
-        suggestions=launch_changes(problem, rlimit) or ("use smaller tiles, or fewer loose warps",),
+        expected=f"at most {shape.pool} registers per thread summed over {shape.groups} warpgroups",
+        found=f"more than {warps.register_bound(problem)} registers in every grouping",
+        notes=("roles that share a warpgroup share its register count",),
+        suggestions=launch_relaxations(problem, rlimit)
+        or ("use smaller tiles, or fewer warps outside of warpgroups",),
         subject="registers",
     )

@@ -1,7 +1,8 @@
-"""What would make it fit?  The cheapest changes, each verified by placing again.
+"""The cheapest relaxations that make a problem feasible, each verified by placing again.
 
-A stage less costs 1, one CTA per SM less 2.  Proposals are counted up by cost and filtered by the
-bytes alive per phase before a solver sees them; what contains a change already found is skipped.
+One stage less costs 1, one CTA per SM less costs 2.  Proposals are enumerated by cost and filtered
+by the bytes live in each lifetime before the solver runs; supersets of a relaxation that was found
+are skipped.
 """
 
 from __future__ import annotations
@@ -18,29 +19,29 @@ from pipelink_rules.place.solve import solve
 from pipelink_rules.place.warps import UNIT
 
 OCCUPANCY_COST = 2
-TRIES = 20_000  # proposals looked at
+TRIES = 20_000  # proposals enumerated
 PLACINGS = 8  # proposals placed
 
 
 def only_shared(problem: PlacementProblem) -> PlacementProblem:
-    """The problem without everything but shared memory."""
+    """Return the problem reduced to shared memory."""
     return replace(problem, roles=(), barriers=(), tensor=())
 
 
 def only_launch(problem: PlacementProblem) -> PlacementProblem:
-    """The problem without everything but warps and registers."""
+    """Return the problem reduced to warps and registers."""
     return replace(only_named(problem), roles=problem.roles, barriers=())
 
 
 def only_named(problem: PlacementProblem) -> PlacementProblem:
-    """The problem without everything but named barriers."""
+    """Return the problem reduced to named barriers."""
     return replace(
         problem, items=(), stages=(), mbarriers_per_stage=(), mbarriers_fixed=0, roles=(), tensor=()
     )
 
 
 def only_tensor(problem: PlacementProblem) -> PlacementProblem:
-    """The problem without everything but tensor memory."""
+    """Return the problem reduced to tensor memory."""
     used = {need.channel for need in problem.tensor}
     stages = tuple(stage for stage in problem.stages if stage.name in used)
     return replace(only_named(problem), barriers=(), stages=stages, tensor=problem.tensor)
@@ -51,25 +52,25 @@ def _fits(problem: PlacementProblem, rlimit: int) -> bool:
 
 
 def shared_relaxations(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
-    """Up to `want` smallest sets of changes that make shared memory fit, the cheapest first."""
+    """Return up to `want` minimal relaxations with which shared memory fits, cheapest first."""
     problem = only_shared(problem)
     form, target = rows(problem), TARGETS[problem.target]
 
     def admitted(counts: Mapping[str, int], occupancy: int) -> bool:
         return admits(form, counts, target.shared_limit(occupancy))
 
-    return _changes(problem, admitted, rlimit, want)
+    return _relaxations(problem, admitted, rlimit, want)
 
 
-def tensor_changes(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
-    """The same for tensor memory."""
+def tensor_relaxations(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
+    """Return the same for tensor memory."""
     problem = only_tensor(problem)
-    return _changes(
+    return _relaxations(
         problem, lambda counts, ctas: columns_admit(problem, counts, ctas), rlimit, want
     )
 
 
-def _changes(
+def _relaxations(
     problem: PlacementProblem,
     admitted: Callable[[Mapping[str, int], int], bool],
     rlimit: int,
@@ -77,10 +78,10 @@ def _changes(
 ) -> tuple[str, ...]:
     minimum = {stage.name: stage.minimum for stage in problem.stages}
     found: list[tuple[int, ...]] = []
-    words: list[str] = []
+    texts: list[str] = []
     placings = 0
     for tries, proposal in enumerate(_proposals(problem)):
-        if tries == TRIES or len(words) == want or placings == PLACINGS:
+        if tries == TRIES or len(texts) == want or placings == PLACINGS:
             break
         if any(all(a <= b for a, b in zip(old, proposal, strict=True)) for old in found):
             continue
@@ -97,12 +98,12 @@ def _changes(
         )
         if _fits(changed, rlimit):
             found.append(proposal)
-            words.append(_words(problem, occupancy, counts))
-    return tuple(words)
+            texts.append(_describe(problem, occupancy, counts))
+    return tuple(texts)
 
 
 def _proposals(problem: PlacementProblem) -> Iterator[tuple[int, ...]]:
-    """(CTAs per SM less, stages less per channel by name), by rising cost."""
+    """Yield (CTAs per SM less, stages less per channel by name) by rising cost."""
     room = [stage.minimum - 1 for stage in sorted(problem.stages, key=lambda stage: stage.name)]
     most = OCCUPANCY_COST * (problem.occupancy - 1) + sum(room)
     for cost in range(1, most + 1):
@@ -121,31 +122,31 @@ def _splits(total: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
-def _words(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int]) -> str:
+def _describe(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int]) -> str:
     parts = []
     if occupancy != problem.occupancy:
-        parts.append(_fewer(problem, occupancy))
+        parts.append(_fewer_ctas(problem, occupancy))
     for stage in sorted(problem.stages, key=lambda stage: stage.name):
         if counts[stage.name] != stage.minimum:
             parts.append(
                 f"lower the minimum of `{stage.name}` from {stage.minimum} "
                 f"to {plural(counts[stage.name], 'stage')}"
             )
-    return " and ".join(parts) + ": then it fits"
+    return " and ".join(parts)
 
 
-def _fewer(problem: PlacementProblem, occupancy: int) -> str:
+def _fewer_ctas(problem: PlacementProblem, occupancy: int) -> str:
     return f"place {plural(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
 
 
-def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
-    """Fewer CTAs per SM, or one role that needs fewer registers, where that makes roles fit."""
+def launch_relaxations(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
+    """Return up to three: fewer CTAs per SM, or one role that needs fewer registers."""
     problem = only_launch(problem)
     target = TARGETS[problem.target]
-    words = []
+    texts = []
     for occupancy in range(problem.occupancy - 1, 0, -1):
         if _fits(replace(problem, occupancy=occupancy), rlimit):
-            words.append(f"{_fewer(problem, occupancy)}: then it fits")
+            texts.append(_fewer_ctas(problem, occupancy))
             break
     for role in sorted(problem.roles, key=lambda role: (-role.minimum, role.name)):
         for minimum in range(
@@ -156,11 +157,11 @@ def launch_changes(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
             changed = replace(problem, roles=(*others, smaller))
             if warps.shapes(changed):
                 if _fits(changed, rlimit):
-                    words.append(
-                        f"let `{role.name}` need at most {minimum} registers instead of "
-                        f"{role.minimum} (a smaller tile or fragment): then it fits"
+                    texts.append(
+                        f"reduce the registers of `{role.name}` from {role.minimum} to {minimum} "
+                        "with a smaller tile or fragment"
                     )
                 break
-        if len(words) == 3:
+        if len(texts) == 3:
             break
-    return tuple(words)
+    return tuple(texts)

@@ -97,10 +97,10 @@ def _solve_shape(
     if faults:
         raise error(
             "PL9901",
-            f"the placement of `{problem.name}` does not pass its own check",
+            f"internal error: the placement of `{problem.name}` fails its verification",
             problem.span,
             found="; ".join(faults),
-            suggestions=("report this with the problem: the placement was not written",),
+            suggestions=("report this with the .program.json; no placement was written",),
         )
     return placement
 

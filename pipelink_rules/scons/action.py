@@ -133,11 +133,11 @@ def require_unchanged(before: Mapping[str, str]) -> None:
         raise PipelinkError(
             Diagnostic(
                 "PL1304",
-                f"{name} changed while it was being used",
+                f"{name} changed while an action read it",
                 (Label(Span(name)),),
-                expected="inputs that stay as they are during a build",
-                found="other contents after the step than before it",
-                suggestions=("build again",),
+                expected="the contents from before the action",
+                found="different contents after the action",
+                suggestions=("run scons again",),
                 subject=name,
             )
             for name in changed

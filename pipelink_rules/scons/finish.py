@@ -125,9 +125,9 @@ class _Finish:
                 item,
                 name,
                 "PL1311",
-                f"{rule.label} and {other} make the same variant {variant.name}",
-                expected="components with names of their own",
-                suggestions=("rename one of the components, in its contract and declaration",),
+                f"{rule.label} and {other} produce the same variant {variant.name}",
+                expected="components with different names",
+                suggestions=("rename one of them in its contract and in its declaration",),
             )
 
         def noun() -> Variant:
@@ -144,7 +144,7 @@ class _Finish:
                     f"{rule.label} has no prebuilt object for {arch}",
                     expected=arch,
                     found=", ".join(sidecars),
-                    suggestions=(f"build it for {arch}, or leave {arch} out of archs=",),
+                    suggestions=(f"remove {arch} from `archs`, or deliver an object for it",),
                 )
             return graph.prebuilt(arch, variant, noun, rule, sidecars[arch], release)
         options = self.resolver.options(rule).other
@@ -182,7 +182,7 @@ class _Finish:
             suggestions = similar_name_help(name, known)
             raise error(
                 "PL1302",
-                f"there is no device runtime `{name}`",
+                f"unknown device runtime `{name}`",
                 suggestions=suggestions,
                 subject=name,
             )
@@ -195,7 +195,7 @@ class _Finish:
                 Diagnostic(
                     "PL1312",
                     f"no megakernel is declared for {wanted}",
-                    suggestions=("add it to archs= of a megakernel",),
+                    suggestions=(f"add {wanted} to `archs` of a megakernel",),
                     subject=wanted,
                 )
             )
@@ -225,7 +225,7 @@ def document(session: Session) -> None:
     if session.options.diag == "text" or session.quiet:
         return
     kept = [name for name in session.actions if name.endswith(".check.json")]
-    path = session.build / f"findings.{session.options.diag}"
+    path = session.build / f"diagnostics.{session.options.diag}"
     write_document(path, session.options.diag, session.reported, sorted(kept))
 
 

@@ -40,10 +40,10 @@ class BuildLock:
             if not wait:
                 raise error(
                     "PL1305",
-                    f"another build works in {self._owner.parent}: {holder}",
-                    expected="one build at a time in a build directory",
+                    f"{self._owner.parent} is locked by another build",
+                    expected="no other build in this directory",
                     found=holder,
-                    suggestions=("wait for it to end, or leave out wait=0",),
+                    suggestions=("remove `wait=0` to wait for the other build",),
                     subject="lock",
                 ) from None
             say(f"pipelink: waiting for another build in {self._owner.parent}: {holder}")

@@ -14,25 +14,28 @@ _YES = {"1", "yes", "true", "on"}
 _NO = {"0", "no", "false", "off"}
 CACHE = ".cache"  # inside the build directory
 
-# name -> (values, what it does); also the text of `scons -h`.
+# name -> (values, effect); also the text of `scons -h`.
 HELP: dict[str, tuple[str, str]] = {
     "arch": (
         "sm_90a[,sm_100a]",
-        "build for these targets only (default: all a megakernel declares)",
+        "build only these targets (default: all declared)",
     ),
     "runtime": (
         "|".join(RUNTIMES),
-        "link this build of the device runtime (default: as declared)",
+        "link this device runtime (default: as declared)",
     ),
-    "linker": ("nvlink|nvjitlink", "the link backend (default: nvlink)"),
-    "twins": ("0|1", "also build the LTO and native twins and compare (default: 0)"),
-    "cache": ("PATH|0", f"where finished files are kept (default: build/{CACHE}; 0: nowhere)"),
+    "linker": ("nvlink|nvjitlink", "linker backend (default: nvlink)"),
+    "twins": (
+        "0|1",
+        "also build the single-source twins and compare machine code (default: 0)",
+    ),
+    "cache": ("PATH|0", f"object cache directory (default: build/{CACHE}; 0 disables it)"),
     "diag": (
         "text|json|sarif",
-        "also write all findings to build/findings.json or .sarif (default: text only)",
+        "also write diagnostics to build/diagnostics.json or .sarif (default: text)",
     ),
-    "strict": ("0|1", "warnings and unaudited roles are errors (default: 0)"),
-    "wait": ("0|1", "wait for another build of this directory (default: 1)"),
+    "strict": ("0|1", "treat warnings and inconclusive audits as errors (default: 0)"),
+    "wait": ("0|1", "wait for another build in this directory to finish (default: 1)"),
 }
 
 
@@ -61,7 +64,7 @@ def read_options(arguments: Mapping[str, str]) -> Options:
             findings.append(
                 Diagnostic(
                     "PL1312",
-                    f"`{name}=` is no option",
+                    f"unknown option `{name}`",
                     suggestions=similar_name_help(name, HELP),
                     subject=name,
                 )
@@ -98,12 +101,13 @@ def read_options(arguments: Mapping[str, str]) -> Options:
 
 
 def _wrong(name: str, value: str, values: tuple[str, ...]) -> Diagnostic:
+    near = nearest(value, values)
     return Diagnostic(
         "PL1312",
-        f"`{name}={value}` is not possible",
-        expected=" or ".join(values),
+        f"invalid value `{value}` for option `{name}`",
+        expected=f"one of {', '.join(values)}",
         found=value,
-        suggestions=similar_name_help(value, values),
+        suggestions=(f"use `{name}={near}`",) if near else (),
         subject=f"{name} {value}",
     )
 
@@ -112,9 +116,10 @@ def help_text(megakernels: Mapping[str, str]) -> str:
     """The text of `scons -h`.  megakernels: name -> summary."""
     lines = ["", "scons [OPTION=value ...] [TARGET ...]", "", "Options:"]
     lines += [f"  {name + '=' + values:<26}  {text}" for name, (values, text) in HELP.items()]
-    lines += ["", "Targets:", f"  {'(none)':<26}  every megakernel, then a table of the results"]
+    lines += ["", "Targets:", f"  {'(none)':<26}  build every megakernel and print a summary"]
     lines += [
         f"  {'megakernels/' + name:<26}  {summary}" for name, summary in sorted(megakernels.items())
     ]
-    lines += [f"  {'//package:name':<26}  the variants of one component that are asked for", ""]
+    variants = "build the variants of one component that are in use"
+    lines += [f"  {'//PACKAGE:NAME':<26}  {variants}", ""]
     return "\n".join(lines)

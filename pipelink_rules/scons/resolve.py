@@ -97,7 +97,7 @@ class Resolver:
                             "PL1304",
                             f"a contract of {rule.label} changed during the build",
                             rule.span,
-                            suggestions=("build again",),
+                            suggestions=("run scons again",),
                             subject=str(rule.label),
                         )
                     kept.append(found)
@@ -151,13 +151,13 @@ class Resolver:
             label = labels.parse_label(item.label)
             rule = self.component(label) if label else None
             where = spec.where("instances", item.name)
-            places = (Label(where, f"`{item.name}` is an instance of it"),) if where else ()
+            places = (Label(where, f"instance `{item.name}`"),) if where else ()
             if rule is None:
                 known = [str(label) for label in self._session.components]
                 findings.append(
                     Diagnostic(
                         "PL1302",
-                        f"there is no component `{item.label}`",
+                        f"unknown component `{item.label}`",
                         places,
                         suggestions=similar_name_help(item.label, known),
                         subject=f"{spec.name}.{item.name}",
@@ -167,11 +167,13 @@ class Resolver:
                 findings.append(
                     Diagnostic(
                         "PL1308",
-                        f"`{item.label}` is headers only: there is nothing to link",
+                        f"header-only component `{item.label}` cannot be an instance",
                         places,
-                        expected="a component with srcs= and a contract, or a prebuilt one",
-                        found="hdrs= only",
-                        suggestions=("name it in deps= of a component instead",),
+                        expected="a component with `srcs` and a contract, or a prebuilt one",
+                        found="`hdrs` only",
+                        suggestions=(
+                            f"remove the instance and list `{item.label}` in `deps` of a component",
+                        ),
                         subject=f"{spec.name}.{item.name}",
                     )
                 )
@@ -191,11 +193,11 @@ class Resolver:
                 raise PipelinkError(
                     Diagnostic(
                         "PL1309",
-                        f"{rule.label} has the contract of `{contract.component}`",
+                        f"name of {rule.label} differs from `component` in its contract",
                         tuple(Label(place) for place in places if place),
                         expected=f"component: {rule.label.name}",
                         found=f"component: {contract.component}",
-                        suggestions=(f'declare it with name="{contract.component}"',),
+                        suggestions=(f'set name="{contract.component}" in the declaration',),
                         subject=str(rule.label),
                     )
                 )

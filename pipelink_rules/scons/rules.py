@@ -73,7 +73,7 @@ class RuleCall:
             repository, package = LIBRARY, self._relative(folder, shipped_root()) or ""
         self.label_of_rule = labels.Label(repository, package, str(name))
         if not isinstance(name, str) or labels.parse_label(f"//x:{name}") is None:
-            self.attribute_error("name", f"`{name}` cannot be part of a label")
+            self.attribute_error("name", f"`{name}` is not a valid name in a label")
         for other in sorted(others):
             self.unknown_attribute(other, _ATTRIBUTES)
 
@@ -133,21 +133,21 @@ class RuleCall:
     def unknown_attribute(self, attribute: str, known: Iterable[str]) -> None:
         self.attribute_error(
             attribute,
-            f"there is no attribute `{attribute}`",
+            f"unknown attribute `{attribute}`",
             suggestions=similar_name_help(attribute, known),
         )
 
     def duplicate_label(self, first: Span | None = None) -> None:
-        notes = (f"the first one is at {first}",) if first else ()
+        notes = (f"first declared at {first}",) if first else ()
         subject = str(self.label_of_rule)
-        message = f"{subject} is declared twice"
+        message = f"duplicate declaration of {subject}"
         self.report("name", Diagnostic("PL1301", message, notes=notes, subject=subject))
 
     def strings(self, attribute: str, value: Any) -> tuple[str, ...]:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, (list, tuple)) or not all(isinstance(i, str) for i in items):
             self.attribute_error(
-                attribute, f"`{attribute}` is not a list of strings", found=repr(value)[:80]
+                attribute, f"`{attribute}` must be a list of strings", found=repr(value)[:80]
             )
             return ()
         return tuple(items)
@@ -162,21 +162,21 @@ class RuleCall:
                 nodes.append(item)
             else:
                 self.attribute_error(
-                    attribute, f"`{attribute}` holds no file", found=repr(item)[:80]
+                    attribute, f"`{attribute}` must contain files only", found=repr(item)[:80]
                 )
         for node in nodes:
             if attribute != "artefacts" and self._leads_out(node):  # those are delivered
                 self.attribute_error(
                     attribute,
-                    f"{self.shown(Path(node.abspath))} lies outside of the package",
+                    f"{self.shown(Path(node.abspath))} is outside the label package",
                     expected=f"a file in {self.folder('.')} or below",
-                    suggestions=("declare it where it lies, and name that rule in `deps=`",),
+                    suggestions=("declare it in its own folder and list that rule in `deps`",),
                 )
             elif not node.has_builder() and not os.path.isfile(node.abspath):
                 beside = os.listdir(node.dir.abspath) if os.path.isdir(node.dir.abspath) else []
                 self.attribute_error(
                     attribute,
-                    f"there is no file {self.shown(Path(node.abspath))}",
+                    f"{self.shown(Path(node.abspath))} does not exist",
                     suggestions=similar_name_help(node.name, beside)[:1],
                 )
         return tuple(nodes)
@@ -194,7 +194,7 @@ class RuleCall:
         found = labels.parse_label(text, self.label_of_rule)
         if found is None:
             self.attribute_error(
-                attribute, f"`{text}` is no label", expected="//package:name or :name"
+                attribute, f"`{text}` is not a label", expected="//package:name or :name"
             )
             return None
         return self.session.canonical(found)
@@ -205,7 +205,7 @@ class RuleCall:
             if name not in TARGETS:
                 self.attribute_error(
                     "archs",
-                    f"there is no target `{name}`",
+                    f"unknown target `{name}`",
                     suggestions=similar_name_help(name, TARGETS),
                 )
         return tuple(name for name in names if name in TARGETS)
@@ -258,7 +258,9 @@ def kernel_component(
         contract = f"{name}.contract.yaml"
     contracts = call.files("contract", contract) if contract is not None else ()
     if bool(sources) != bool(contracts):
-        call.attribute_error("contract", "a component has sources and a contract, or headers only")
+        call.attribute_error(
+            "contract", "a component requires both sources and a contract, or headers only"
+        )
     dependencies = [call.label("deps", text) for text in call.strings("deps", deps)]
     if call.session.canonical(labels.ABI) != call.label_of_rule:
         dependencies.append(call.session.canonical(labels.ABI))
@@ -287,14 +289,14 @@ def prebuilt_component(
     """
     call = RuleCall(env, "PrebuiltComponent", name, others)
     if (dir is None) == (not artefacts):
-        call.attribute_error("dir", "either dir= or artefacts= says where the finished objects are")
+        call.attribute_error("dir", "requires exactly one of `dir` and `artefacts`")
     sidecars = [str(node) for node in call.files("artefacts", artefacts)]
     if dir is not None:
         folder = Path(env.Dir(dir).srcnode().abspath)
         sidecars = [call.shown(path) for path in sorted(folder.rglob("*.contract.yaml"))]
         if not sidecars:
             call.attribute_error(
-                "dir", f"there is no sidecar (*.contract.yaml) in {call.shown(folder)}"
+                "dir", f"{call.shown(folder)} contains no sidecar (*.contract.yaml)"
             )
     return call.component(
         ComponentRule(call.label_of_rule, prebuilt=tuple(sidecars), span=call.span)

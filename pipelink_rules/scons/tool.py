@@ -71,7 +71,7 @@ def _begin(env: Any, top: Path) -> Session:
             session.lock.acquire(session.options.wait, lambda text: print(text, file=sys.stderr))
     except PipelinkError as problem:
         Session(top, Options()).report(problem.diagnostics, "nothing was built")
-        raise SCons.Errors.UserError("the build cannot begin") from None
+        raise SCons.Errors.UserError("the build cannot start") from None
     if not helping:
         session.journal.recover()
         SCons.Script.SConsignFile(str(session.build / ".sconsign"))
@@ -87,12 +87,12 @@ def _cache(env: Any, options: Options) -> None:
         if options.cache:
             problem = error(
                 "PL1306",
-                "the cache cannot be used with --interactive",
-                suggestions=("leave out cache=, or --interactive",),
+                "`cache` and `--interactive` are mutually exclusive",
+                suggestions=("remove `cache=`", "or remove `--interactive`"),
                 subject="cache",
             )
             env["PIPELINK"].report(problem.diagnostics, "nothing was built")
-            raise SCons.Errors.UserError("the build cannot begin")
+            raise SCons.Errors.UserError("the build cannot start")
         return
     VerifiedCache.begin = staticmethod(env["PIPELINK"].journal.begin)
     path = env["PIPELINK"].cache_folder

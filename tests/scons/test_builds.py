@@ -137,7 +137,7 @@ def test_findings_of_all_declarations_come_at_once(fresh: Project) -> None:
     run = fresh.run("diag=sarif")
     assert run.status == 2 and "PL1301" in run.text and "PL0044" in run.text
     assert "Traceback" not in run.text and not run.commands
-    log = json.loads((fresh / "build/findings.sarif").read_text())
+    log = json.loads((fresh / "build/diagnostics.sarif").read_text())
     assert {item["ruleId"] for item in log["runs"][0]["results"]} == {"PL1301", "PL0044"}
 
 

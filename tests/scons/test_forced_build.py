@@ -27,7 +27,7 @@ def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
     assert {item["reason"] for item in manifest["forced"]} == {REASON}
     assert REASON in (folder / "scaled.map.txt").read_text()
     built.run("megakernels/scaled", "diag=sarif")  # nothing to do: the document still has it
-    (log,) = json.loads((built / "build/findings.sarif").read_text())["runs"]
+    (log,) = json.loads((built / "build/diagnostics.sarif").read_text())["runs"]
     assert {item["properties"]["forced"] for item in log["results"]} == {REASON}
 
 

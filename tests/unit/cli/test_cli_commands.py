@@ -139,7 +139,7 @@ def test_check_without_findings(
     _check_with(monkeypatch)
     assert main(["check", str(built / "sample.program.json")]) == 0
     assert capsys.readouterr().out == (
-        "sample for sm_90a: no findings (4 instances, 2 connections, 2 rings)\n"
+        "sample for sm_90a: no errors or warnings (4 instances, 2 connections, 2 rings)\n"
     )
 
 
@@ -178,7 +178,7 @@ def test_check_from_a_specification(tmp_path: Path, capsys: pytest.CaptureFixtur
     pytest.importorskip("pipelink_rules.check.check")
     file = write_json(tmp_path / "gemm.spec.json", gemm_spec())
     assert main(["check", "--root", str(ROOT), str(file)]) == 0
-    assert "gemm for sm_90a: no findings" in capsys.readouterr().out
+    assert "gemm for sm_90a: no errors or warnings" in capsys.readouterr().out
 
 
 def test_check_of_an_unknown_component(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,7 +186,7 @@ def test_check_of_an_unknown_component(tmp_path: Path, capsys: pytest.CaptureFix
     file = write_json(tmp_path / "x.spec.json", spec)
     pytest.importorskip("pipelink_rules.check.check")
     assert main(["check", "--root", str(ROOT), str(file)]) != 0
-    assert "there is no component `//components/gemm:missing`" in capsys.readouterr().err
+    assert "unknown component `//components/gemm:missing`" in capsys.readouterr().err
 
 
 def test_inspect(built: Path, capsys: pytest.CaptureFixture[str]) -> None:

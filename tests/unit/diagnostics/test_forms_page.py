@@ -21,5 +21,5 @@ def test_every_form_is_listed() -> None:
     assert forms == ["text", "json", "sarif"]
     for form in forms[1:]:
         assert f"`--diag={form}`" in PAGE and f"`diag={form}`" in PAGE
-        assert f"`build/findings.{form}`" in PAGE
+        assert f"`build/diagnostics.{form}`" in PAGE
     assert render.JSON_SCHEMA in PAGE

@@ -243,9 +243,9 @@ def test_signature_and_docstring(kernel: Kernel) -> None:
     assert text.startswith("gemm_bias(a, b, bias, scale, out=None, *, stream=None)\n")
     for line in (
         "    a     bf16 [M, K], read",
-        "    out   bf16 [M, N], written; made when left out",
+        "    out   bf16 [M, N], written; allocated if omitted",
         "    1 <= N, a multiple of 8",
-        "    K <= 65536  (asked for by load (components/gemm/tma_load_ab.contract.yaml:9:5))",
+        "    K <= 65536  (required by load (components/gemm/tma_load_ab.contract.yaml:9:5))",
     ):
         assert line in text.splitlines()
 

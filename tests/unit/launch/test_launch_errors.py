@@ -29,19 +29,19 @@ def refused(tmp_path: Path, driver: FakeDriver | None = None, **changes: Any) ->
     [
         ({"a": ...}, "PL1402", "a", "a: bf16 [M, K]"),
         ({"scale": ...}, "PL1402", "scale", "a number"),
-        ({"biass": 1}, "PL1402", "biass", "did you mean `bias`?"),
+        ({"biass": 1}, "PL1402", "biass", "similar name exists: `bias`"),
         ({"a": [1, 2]}, "PL1403", "a", "DLPack or __cuda_array_interface__"),
         ({"a": TorchLike(64, (300, 128), device=-1)}, "PL1403", "a", "host memory"),
         ({"a": Capsule(64, (300, 128), device=(1, 0))}, "PL1403", "a", "host memory"),
         ({"a": TorchLike(0x1000, (300, 128), "torch.float32")}, "PL1404", "a", "bf16 [M, K]"),
         ({"bias": Interface(0x1000, (512,), "<f2")}, "PL1404", "bias", "f16"),
-        ({"a": TorchLike(0x1000, (300,))}, "PL1405", "a", "1 dimensions, not 2"),
+        ({"a": TorchLike(0x1000, (300,))}, "PL1405", "a", "1 dimension, but 2 are required"),
         ({"b": TorchLike(0x1000, (512, 64))}, "PL1405", "b", "K = 128 from a.shape[1]"),
         ({"a": TorchLike(0x1000, (300, 128), strides=(256, 1))}, "PL1406", "a", "[256, 1]"),
-        ({"bias": TorchLike(0x1008, (512,))}, "PL1407", "bias", "a multiple of 16 bytes"),
+        ({"bias": TorchLike(0x1008, (512,))}, "PL1407", "bias", "not aligned to 16 bytes"),
         ({"b": TorchLike(0x1000, (512, 128), device=1)}, "PL1408", "b", "device 1"),
-        ({"scale": "1"}, "PL1411", "scale", "fits f32"),
-        ({"scale": 1e60}, "PL1411", "scale", "fits f32"),
+        ({"scale": "1"}, "PL1411", "scale", "not a valid f32 number"),
+        ({"scale": 1e60}, "PL1411", "scale", "not a valid f32 number"),
         ({"out": ...}, "PL1412", "out", "allocator"),
         (
             {"out": Capsule(0x1000, (300, 512), versioned=True, readonly=True)},
@@ -91,7 +91,7 @@ def sizes(m: int, n: int, k: int) -> dict[str, Any]:
         ((300, 512, 100), "PL1409", "K % 8 == 0"),
         ((300, 510, 128), "PL1409", "pad N to 512"),
         ((0, 512, 128), "PL1409", "1 <= M <= 2147483647"),
-        ((300, 512, 65544), "PL1410", "K <= 65536, asked for by load (components/gemm/"),
+        ((300, 512, 65544), "PL1410", "K <= 65536, required by load (components/gemm/"),
     ],
 )
 def test_sizes(tmp_path: Path, shape: tuple[int, int, int], code: str, said: str) -> None:
@@ -118,11 +118,11 @@ def test_an_unsupported_device_is_named(tmp_path: Path) -> None:
     (item,) = problem.diagnostics
     assert item.code == "PL1401"
     assert item.message == (
-        "gemm_bias is linked for sm_90a and does not run on NVIDIA A100-SXM4-80GB"
+        "`gemm_bias` is linked for sm_90a and cannot run on NVIDIA A100-SXM4-80GB"
     )
     assert item.expected == "compute capability 9.0 (Hopper, H100/H200)"
     assert item.found == "device 0: NVIDIA A100-SXM4-80GB, compute capability 8.0"
-    assert 'add "sm_80" to archs=' in item.suggestions[0]
+    assert 'add "sm_80" to `archs`' in item.suggestions[0]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_manifest_and_cubin_must_belong_together(tmp_path: Path) -> None:
         load(path)
     with pytest.raises(PipelinkError, match="PL0010"):
         load(tmp_path / "missing.manifest.json")
-    with pytest.raises(LaunchError, match="holds 0 manifests"):
+    with pytest.raises(LaunchError, match="contains 0 manifests"):
         (tmp_path / "empty").mkdir()
         load(tmp_path / "empty")
 
@@ -217,9 +217,9 @@ def test_a_hang_becomes_an_exception(tmp_path: Path) -> None:
     assert (problem.site.instance, problem.site.role, problem.site.port) == ("mma", "mma", "ab")
     assert (problem.stage, problem.phase) == (3, 1)
     text = str(problem)
-    assert "gemm_bias hangs: mma.mma.ab waits in `wait` (stage 3, phase 1)" in text
-    assert "1 arrivals on full of `load.ab`" in text
-    assert "0x0000beef0000dead after 4000 thousand cycles, in block 17, thread 128" in text
+    assert "`gemm_bias` hangs: `mma.mma` never returns from `wait ab` (stage 3, phase 1)" in text
+    assert "1 arrival on the full barrier of `load.ab`" in text
+    assert "0x0000beef0000dead after 4,000 thousand cycles, in block 17, thread 128" in text
     assert "does load.load.ab commit every item?" in text
     with pytest.raises(WatchdogError):
         kernel(**arguments())
@@ -228,7 +228,7 @@ def test_a_hang_becomes_an_exception(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("site", "operation", "said"),
     [
-        (1, 0, "8 arrivals on empty of `load.ab`, one of 4 stages"),
+        (1, 0, "8 arrivals on the empty barrier of `load.ab` (4 stages)"),
         (3, 2, "256 threads at the named barrier"),
         (99, 1, "site 99"),
     ],
@@ -251,7 +251,7 @@ def test_a_hang_of_a_forced_kernel_names_what_was_allowed(tmp_path: Path) -> Non
         kernel.check()
     first, second = caught.value.diagnostics[0].suggestions
     assert all(part in first for part in (forced.code, forced.message, forced.reason))
-    assert second.startswith("look at the other end")
+    assert second.startswith("check that `mma.mma.ab` releases every item")
 
 
 def test_expressions_in_shapes(tmp_path: Path) -> None:
@@ -266,5 +266,5 @@ def test_expressions_in_shapes(tmp_path: Path) -> None:
     kernel = load(saved(tmp_path, tensors=tensors), driver=driver)
     kernel(**arguments())
     assert driver.launched[0].words[-1] == 256
-    with pytest.raises(LaunchError, match="extent 510 at axis 0, not 512"):
+    with pytest.raises(LaunchError, match="extent 510 on axis 0, but 512 is required"):
         kernel(**arguments(bias=TorchLike(0x30000, (510,))))

@@ -142,7 +142,7 @@ def test_a_hang_gives_a_recording(tmp_path: Path) -> None:
     kernel, driver = kernel_of(tmp_path, "record", does)
     driver.report_words = (0x504C5744, 1, 0, 1, 0, 0, 0, 0, 0, 9)
     recording = kernel.record(**arguments())
-    assert "gemm_bias hangs: load.load.ab waits in `acquire`" in recording.problem
+    assert "`gemm_bias` hangs: `load.load` never returns from `acquire ab`" in recording.problem
     results = compare(recording)
     text = report(recording, results)
     assert "The launch failed:" in text
@@ -213,7 +213,7 @@ def test_a_hang_is_a_message(tmp_path: Path, runtime: str) -> None:
     kernel, driver = kernel_of(tmp_path, runtime)
     driver.report_words = (0x504C5744, 1, 0, 1, 0, 0, 0, 0, 0, 9)
     kernel(**arguments())
-    with pytest.raises(WatchdogError, match=r"load\.load\.ab waits in `acquire`"):
+    with pytest.raises(WatchdogError, match=r"load\.load` never returns from `acquire ab`"):
         kernel.synchronize()
 
 

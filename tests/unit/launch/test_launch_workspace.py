@@ -128,9 +128,10 @@ def test_a_counter_that_nobody_reaches_is_named() -> None:
     manifest = dataclasses.replace(SPLIT, sites=sites)
     error = explain(manifest, (0x504C5744, 2, 4, 70000, 32, 5, 128, 24, 0, 9))
     text = str(error)
-    assert "sum.add.ready waits in `wait_until` (counter 70000, until 32)" in text
-    assert "expected: 32 arrivals" in text
-    assert "the counter at 24 after 9 thousand cycles, in block 5, thread 128" in text
+    assert "`sum.add` never returns from `wait_until ready` (counter 70000)" in text
+    assert "expected: 32 signals" in text
+    assert "expected: 32 signals" in text
+    assert "24 signals after 9 thousand cycles, in block 5, thread 128" in text
     assert "does sum.add.done signal for every work item?" in text
 
 

@@ -193,7 +193,7 @@ def test_the_checker_agrees_with_all_pairs(case: tuple[PlacementProblem, Placeme
     said = [fault for fault in verify(problem, placement) if "overlaps" in fault]
     assert bool(said) == bool(overlaps(problem, placement))
     for fault in said:
-        pair = frozenset((fault.split()[3], fault.split()[-1]))
+        pair = frozenset((fault.split()[2], fault.split()[-1]))
         assert pair in overlaps(problem, placement)
 
 

@@ -115,7 +115,7 @@ def test_an_id_claimed_twice_is_seen_by_the_checker() -> None:
         named=tuple((name, shipped.get(name, number)) for name, number in placement.named),
     )
     assert verify(together, claimed) == [
-        "phase 0: id 6 belongs to mpk.attention.consumer_sync and mpk.linear.tmem_alloc"
+        "lifetime 0: id 6 belongs to mpk.attention.consumer_sync and mpk.linear.tmem_alloc"
     ]
 
 

@@ -160,7 +160,7 @@ def test_barriers_that_meet_in_pairs_are_counted_though_no_phase_holds_them_all(
         place(gemm(lifetimes=tuple("abc"), barriers=barriers))
     (finding,) = caught.value.diagnostics
     assert finding.code == "PL0103"
-    assert "18 named barriers that meet each other in pairs" in finding.message
+    assert "18 named barriers of which every two are live at the same time" in finding.message
 
 
 def test_a_spent_budget_is_not_a_refusal() -> None:
@@ -168,7 +168,7 @@ def test_a_spent_budget_is_not_a_refusal() -> None:
         place(decode(), rlimit=10)
     (finding,) = caught.value.diagnostics
     assert finding.code == "PL0105"
-    assert "this is no proof that it does not fit" in finding.notes
+    assert "a placement may still exist" in finding.notes
 
 
 def test_a_wrong_placement_never_leaves_the_linker(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,13 +91,13 @@ def test_ctas_share_the_columns(occupancy: int, columns: int) -> None:
 
 
 WRONG = {
-    "overlap": ({"columns": (("n0", 0), ("n1", 64))}, "item n1 overlaps item n0"),
+    "overlap": ({"columns": (("n0", 0), ("n1", 64))}, "n1 overlaps n0"),
     "outside": ({"columns": (("n0", 0), ("n1", 192))}, "tensor memory of n1: columns 192..319"),
     "negative": ({"columns": (("n0", -128), ("n1", 128))}, "columns -128..-1"),
     "missing": ({"columns": (("n0", 0),)}, "tensor memory of n1: not placed"),
-    "no power of two": ({"tensor_columns": 384}, "384 columns are no allocation"),
-    "none": ({"tensor_columns": 0}, "0 columns are no allocation"),
-    "more than there are": ({"tensor_columns": 1024}, "more than the SM has"),
+    "no power of two": ({"tensor_columns": 384}, "384 columns cannot be allocated"),
+    "none": ({"tensor_columns": 0}, "0 columns cannot be allocated"),
+    "more than there are": ({"tensor_columns": 1024}, "exceed the SM"),
 }
 
 

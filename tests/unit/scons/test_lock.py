@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from pipelink_rules.scons.lock import BuildLock, Journal
 def test_the_lock_says_who_holds_it(tmp_path: Path) -> None:
     first, second = BuildLock(tmp_path), BuildLock(tmp_path)
     first.acquire(wait=True, say=print)
-    with pytest.raises(PipelinkError, match=r"PL1305.*pid [0-9]+ since"):
+    with pytest.raises(PipelinkError, match=r"PL1305.*is locked by another build") as caught:
         second.acquire(wait=False, say=print)
+    assert re.match(r"pid [0-9]+ since", caught.value.diagnostics[0].found)
     first.release()
     second.acquire(wait=False, say=print)
     assert second.held and not first.held

@@ -58,9 +58,11 @@ def test_findings_as_a_document(tmp_path: Path) -> None:
     old = Diagnostic("PL0505", "kept from the check", severity="warning")
     write_json(tmp_path / "m.check.json", CheckResult((old,)))
     kept = [str(tmp_path / name) for name in ("m.check.json", "none.check.json")]
-    write_document(tmp_path / "findings.sarif", "sarif", [old, Diagnostic("PL0401", "new")], kept)
-    (run,) = json.loads((tmp_path / "findings.sarif").read_text())["runs"]
+    write_document(
+        tmp_path / "diagnostics.sarif", "sarif", [old, Diagnostic("PL0401", "new")], kept
+    )
+    (run,) = json.loads((tmp_path / "diagnostics.sarif").read_text())["runs"]
     assert [item["ruleId"] for item in run["results"]] == ["PL0505", "PL0401"]
-    write_document(tmp_path / "findings.json", "json", [], kept)
-    found = json.loads((tmp_path / "findings.json").read_text())
+    write_document(tmp_path / "diagnostics.json", "json", [], kept)
+    found = json.loads((tmp_path / "diagnostics.json").read_text())
     assert (found["errors"], found["warnings"]) == (0, 1)
