@@ -48,7 +48,7 @@ def main() -> int:
         rows = [*check_rows(arguments), *place_rows(arguments), *audit_rows(arguments)]
         if not arguments.skip_builds:
             rows += [null_row(arguments), *swap_rows(arguments)]
-        results = {"schema": 1, **host([Path(sys.executable).name, *sys.argv])}
+        results = {"schema": 1, **host(["python", "-m", "benchmarks.measure.host", *sys.argv[1:]])}
         results["parts"] = {"host": {"rows": rows}}
     Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
     Path(arguments.out).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

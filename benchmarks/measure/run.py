@@ -54,7 +54,7 @@ def main() -> int:
         return 1
     results: dict[str, Any] = {
         "schema": 1,
-        **machine([Path(sys.executable).name, *sys.argv]),
+        **machine(["python", "-m", "benchmarks.measure.run", *sys.argv[1:]]),
         "toolkit": toolkit_of(build),
         "parts": {},
     }

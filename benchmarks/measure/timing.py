@@ -75,6 +75,19 @@ def twin_row(subject: Subject, count: int) -> list[dict[str, Any]]:
     return [_row(subject, sizes, "native twin", ours, _launch(twin, sets), len(sets), count)]
 
 
+def rows_against(subject: Subject, other: Subject, rival: str, count: int) -> list[dict[str, Any]]:
+    """Time a megakernel against another link of it, on its timed shape and on its smallest."""
+    assert subject.reference is not None
+    rows = []
+    for shape in (subject.reference.timed, subject.reference.shapes[0]):
+        sizes = sizes_of(subject.kernel.manifest, shape)
+        sets = _sets(subject, sizes)
+        ours, theirs = _launch(subject.kernel, sets), _launch(other.kernel, sets)
+        _warm(ours)
+        rows.append(_row(subject, sizes, rival, ours, theirs, len(sets), count))
+    return rows
+
+
 def stream_row(subject: Subject, count: int) -> list[dict[str, Any]]:
     """Time a streaming megakernel against a copy of as many bytes."""
     import torch
