@@ -220,7 +220,7 @@ def test_a_hang_becomes_an_exception(tmp_path: Path) -> None:
     assert "`gemm_bias` hangs: `mma.mma` never returns from `wait ab` (stage 3, phase 1)" in text
     assert "1 arrival on the full barrier of `load.ab`" in text
     assert "0x0000beef0000dead after 4,000 thousand cycles, in block 17, thread 128" in text
-    assert "does load.load.ab commit every item?" in text
+    assert "check that `load.load.ab` commits every item" in text
     with pytest.raises(WatchdogError):
         kernel(**arguments())
 
