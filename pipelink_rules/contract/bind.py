@@ -1,4 +1,4 @@
-"""What does a contract say for given parameters?  Contract, arguments, flags -> Variant."""
+"""Binding of parameters: Contract, arguments, code-generation flags -> Variant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.contract.validate_numbers import check_bound
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
-from pipelink_rules.diagnostics.wording import similar_name_help
+from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value
 from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, round_registers
@@ -27,10 +27,10 @@ def bind(
     flags: Sequence[str] = (),
     place: Span | None = None,
 ) -> Variant:
-    """The variant of a contract; `place` is where the arguments were written.
+    """Return the variant of a contract; `place` is the span of the arguments.
 
-    Raises every finding at once: unknown, missing and refused arguments, `where`
-    conditions that do not hold, flags that contradict `numeric`, bound numbers out of range.
+    Raise all errors together: unknown, missing and invalid arguments, false `where` conditions,
+    flags that contradict `numeric`, numbers out of range.
     """
     found: list[Diagnostic] = []
     values = _arguments(contract, arguments, place, found)
@@ -46,7 +46,7 @@ def bind(
     if found:
         raise PipelinkError(found)
     bound = _substitute(contract, values, found)
-    if found:  # an expression may stand in two clauses, e.g. `min` taken over by `want`
+    if found:  # two clauses may have the same expression, e.g. `want` that defaults to `min`
         raise PipelinkError(dict.fromkeys(found))
     bound = replace(bound, where=(), roles=tuple(_round_registers(role) for role in bound.roles))
     check_bound(contract, bound, values, place)
@@ -69,12 +69,12 @@ def _arguments(
     for unknown in sorted(set(arguments) - set(params)):
         symbol = unknown in {item.name for item in contract.symbols}
         suggestions = similar_name_help(unknown, params, "parameters") or (
-            f"{name} has no parameters",
+            f"remove it: `{name}` has no parameters",
         )
         if symbol:
-            suggestions = (f"`{unknown}` is a symbol: it is taken from the tensors at launch",)
+            suggestions = (f"remove `{unknown}`: it is a symbol, inferred from tensors at launch",)
         labels = (*_place(place), *_place(contract.span, "this component"))
-        message = f"{name} has no parameter `{unknown}`"
+        message = f"unknown parameter `{unknown}` for component `{name}`"
         found.append(
             Diagnostic(
                 "PL0023", message, labels, suggestions=suggestions, subject=f"{name}.{unknown}"
@@ -87,7 +87,7 @@ def _arguments(
             found.append(
                 Diagnostic(
                     "PL0024",
-                    f"{name} needs a value for parameter `{param.name}`",
+                    f"missing value of parameter `{param.name}` of `{name}`",
                     (*_place(place), *_place(param.span, "declared here, without a default")),
                     expected=_allowed(param),
                     suggestions=(f'add "{param.name}": ... to the parameters of the instance',),
@@ -121,10 +121,11 @@ def _check_value(
     if not of_type or (param.type == "dtype" and value not in DTYPES):
         return Diagnostic(
             "PL0025",
-            f"parameter `{param.name}` of {contract.component} cannot be {str(value)[:60]!r}",
+            f"invalid value {str(value)[:60]!r} for parameter `{param.name}` of "
+            f"`{contract.component}`",
             labels,
             expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
-            found=f"the {'text' if isinstance(value, str) else type(value).__name__} "
+            found=f"the {'string' if isinstance(value, str) else type(value).__name__} "
             f"{str(value)[:60]!r}",
             suggestions=similar_name_help(str(value), DTYPES) if param.type == "dtype" else (),
             subject=subject,
@@ -133,7 +134,8 @@ def _check_value(
     if reason := violated_limit(param, value):
         return Diagnostic(
             "PL0026",
-            f"parameter `{param.name}` of {contract.component} cannot be {value}",
+            f"{value} is not an allowed value of parameter `{param.name}` of "
+            f"`{contract.component}`",
             labels,
             expected=reason,
             found=str(value),
@@ -144,7 +146,7 @@ def _check_value(
 
 
 def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
-    """The nearest integers that are allowed."""
+    """Suggest the nearest allowed integers."""
     if isinstance(value, str) or param.type == "dtype":
         return ()
     numbers = [item for item in param.choices if isinstance(item, int)]
@@ -158,7 +160,8 @@ def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
     below = max((item for item in fitting if item < value), default=None)
     above = min((item for item in fitting if item > value), default=None)
     near = [str(item) for item in (below, above) if item is not None]
-    return (f"nearest: {' or '.join(near)}",) if near else ()
+    values = "values" if len(near) > 1 else "value"
+    return (f"use {' or '.join(near)}, the nearest allowed {values}",) if near else ()
 
 
 def _check_flags(
@@ -171,12 +174,12 @@ def _check_flags(
             found.append(
                 Diagnostic(
                     "PL1101",
-                    f"{contract.component} needs {wanted}, but is built with {actual}",
+                    f"`{contract.component}` requires {wanted}, but is built with {actual}",
                     (*_place(contract.numeric.span, "required here"), *_place(place)),
                     expected=wanted,
                     found=actual
                     + ("" if any(name in flag for flag in flags) else " (the default)"),
-                    suggestions=(f"add {wanted} to the code-generation flags of the program",),
+                    suggestions=(f"set {wanted} in the code-generation flags of the program",),
                     subject=f"{contract.component}.{name}",
                 )
             )
@@ -194,22 +197,21 @@ def _check_where(
             continue
         used = sorted(expression.names(condition))
         numbers = ", ".join(f"{name}={values[name]}" for name in used)
-        given = " or ".join(f"`{name}`" for name in used)
         found.append(
             Diagnostic(
                 "PL0027",
-                f"{contract.component} needs `{condition}`, which does not hold for {numbers}",
+                f"`where` condition `{condition}` of `{contract.component}` is false for {numbers}",
                 (*_place(condition.span, f"with {numbers}"), *_place(place)),
                 expected=condition.text,
                 found=_sides(condition, values) or numbers,
-                suggestions=(f"change {given}",) if used else (),
+                suggestions=(f"change {list_of(used, 'or')}",) if used else (),
                 subject=f"{contract.component}: {condition}",
             )
         )
 
 
 def _sides(condition: Expr, values: Mapping[str, Value]) -> str:
-    """`32 == 128` for a single comparison, its sides evaluated."""
+    """Return a single comparison with its sides evaluated, like `32 == 128`."""
     for sign in ("==", "!=", "<=", ">=", "<", ">"):
         left, found, right = condition.text.partition(f" {sign} ")
         if found and not any(word in condition.text for word in (" and ", " or ", "not ")):
@@ -222,7 +224,7 @@ def _sides(condition: Expr, values: Mapping[str, Value]) -> str:
 
 
 def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic]) -> Any:
-    """The noun with parameters replaced in all its expressions and dtypes."""
+    """Return the noun with parameters replaced in all its expressions and dtypes."""
     if isinstance(noun, Expr):
         try:
             return expression.substitute(noun, values)
@@ -244,7 +246,7 @@ def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic])
 
 
 def _round_registers(role: Role) -> Role:
-    """Counts that setmaxnreg takes (PTX ISA: multiples of 8 from 24); `want` not below `min`."""
+    """Round to counts that setmaxnreg accepts (PTX ISA: multiples of 8 from 24 up)."""
     registers = role.registers
     least = _up(registers.minimum, SETMAXNREG_LEAST)
     want = _up(registers.want, least.literal or SETMAXNREG_LEAST)
@@ -256,15 +258,15 @@ def _up(expr: Expr, least: int) -> Expr:
     return expr if value is None else replace(expr, text=str(max(least, round_registers(value))))
 
 
-# Code-generation flags and what the compiler does without them (nvcc manual, 4.2.7).
+# Code-generation flags and their defaults (nvcc manual, 4.2.7).
 FLAG_DEFAULTS = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
 FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
 
 
 def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, ...]:
-    """Flags as `ftz=true`, sorted, those that only repeat the compiler's default left out.
+    """Return the flags that differ from the compiler's defaults, sorted, as `ftz=true`.
 
-    Accepts `ftz`, `ftz=true`, `-ftz=true`, `--ftz=true`, `use_fast_math`; the last one wins.
+    Accept `ftz`, `ftz=true`, `-ftz=true`, `--ftz=true` and `use_fast_math`; the last one wins.
     """
     chosen: dict[str, bool] = {}
     for flag in flags:
@@ -274,13 +276,13 @@ def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, 
         elif name not in FLAG_DEFAULTS or value not in ("", "true", "false"):
             raise error(
                 "PL0028",
-                f"`{flag}` is not a code-generation flag",
+                f"unknown code-generation flag `{flag}`",
                 place,
                 expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
                 found=flag,
                 suggestions=(
                     *similar_name_help(name, FLAG_DEFAULTS),
-                    "other compiler options go to `copts`",
+                    "or pass another compiler option in `copts`",
                 ),
                 subject=flag,
             )

@@ -1,7 +1,7 @@
-"""How are the clauses of a contract read without stopping at the first mistake?
+"""Parser of the clauses of one mapping of a contract: nodes -> values, errors -> a sink.
 
-`Block` is one mapping of the file with a fixed set of keys.  Its methods return a clause as the
-type that is wanted, or the default after a finding; all findings of the file are collected.
+`Block` is a mapping with a fixed set of keys.  Its methods return a clause as the required type, or
+the default after an error, so that one pass reports every error of the file.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Block:
         keys: Mapping[str, bool],
     ):
         self.sink, self.what, self.span = sink, what, span
-        self.value_spans: dict[str, Span] = {}  # key -> where its value is
-        self.keys: dict[str, Span] = {}  # key -> where the key is
+        self.value_spans: dict[str, Span] = {}
+        self.keys: dict[str, Span] = {}  # key -> its span
         self.nodes: dict[str, Node] = {}
         self.readable = isinstance(node, MappingNode)
-        self.misspelled: set[str] = set()  # clauses that are there under a wrong key
+        self.misspelled: set[str] = set()  # clauses that are written under an unknown key
         if not isinstance(node, MappingNode):
             self.wrong(node, "a mapping of clauses", what)
             return
@@ -50,10 +50,10 @@ class Block:
             if key.text in self.nodes:
                 sink.add(
                     "PL0008",
-                    f"{what} has `{key.text}` twice",
+                    f"duplicate clause `{key.text}` in {what}",
                     key.span,
-                    Label(self.keys[key.text], "first here"),
-                    suggestions=("keep one of them",),
+                    Label(self.keys[key.text], "first written here"),
+                    suggestions=("remove one of them",),
                 )
                 continue
             self.keys[key.text], self.value_spans[key.text] = key.span, value.span
@@ -64,7 +64,7 @@ class Block:
                 self.misspelled.add(nearest(key.text, left))
                 sink.add(
                     "PL0005",
-                    f"{what} has no clause `{key.text}`",
+                    f"unknown clause `{key.text}` in {what}",
                     key.span,
                     suggestions=(IN_FLOW,)
                     if key.text.endswith(")")
@@ -78,35 +78,57 @@ class Block:
         return key in self.nodes
 
     def is_derived(self, key: str) -> bool:
-        """Whether a clause is not written: it follows from others."""
+        """Whether a clause is not written, but follows from others."""
         node = self.nodes.get(key)
         return isinstance(node, ScalarNode) and node.derived
 
     def wrong(self, node: Node, expected: str, clause: str) -> None:
-        """Records a value of the wrong type."""
-        message = f"{clause} is not {expected}"
+        """Reports a value of the wrong type."""
+        message = f"{clause} must be {expected}"
         self.sink.add("PL0007", message, node.span, expected=expected, found=kind_of(node))
 
+    def unknown_value(
+        self,
+        node: ScalarNode,
+        clause: str,
+        expected: str,
+        known: Collection[str] = (),
+        why: str = "",
+    ) -> None:
+        """Reports a word that a clause does not accept."""
+        self.sink.add(
+            "PL0009",
+            f"unknown value `{node.text}` for {clause}{why}",
+            node.span,
+            expected=expected,
+            found=node.text,
+            suggestions=similar_name_help(node.text, known),
+        )
+
+    def invalid(self, span: Span, message: str, expected: str, found: object) -> None:
+        """Reports a number, or a number of entries, that a clause does not accept."""
+        self.sink.add("PL0017", message, span, expected=expected, found=str(found))
+
     def named(self, key: str) -> str:
-        """How messages call a clause."""
+        """The clause as messages name it."""
         return f"`{key}` of {self.what}" if self.what else f"`{key}`"
 
     def refuse(self, key: str, reason: str, help_: str = "") -> None:
-        """PL0018 where the clause is written although it does not apply."""
+        """Reports PL0018 where the clause is written although it does not apply."""
         if key in self.nodes:
             self.sink.add(
                 "PL0018",
                 f"`{key}` does not apply to {self.what}: {reason}",
                 self.keys[key],
-                suggestions=(help_ or f"leave `{key}` out",),
+                suggestions=(help_ or f"remove `{key}`",),
             )
 
     def require(self, key: str, reason: str = "", help_: str = "") -> None:
-        """PL0006 where the clause is missing although this kind needs it."""
+        """Reports PL0006 where the clause is missing; `reason` is a relative clause."""
         if self.readable and key not in self.nodes and key not in self.misspelled:
             self.sink.add(
                 "PL0006",
-                f"{self.what} needs `{key}`" + (f": {reason}" if reason else ""),
+                f"missing clause `{key}` in {self.what}" + (f", {reason}" if reason else ""),
                 self.span,
                 suggestions=(help_,) if help_ else (),
                 subject=f"{self.what}: {key}",
@@ -136,14 +158,7 @@ class Block:
             return default
         if node.text in choices:
             return node.text
-        self.sink.add(
-            "PL0009",
-            f"{self.named(key)} cannot be `{node.text}`",
-            node.span,
-            expected="one of " + ", ".join(choices),
-            found=node.text,
-            suggestions=similar_name_help(node.text, choices),
-        )
+        self.unknown_value(node, self.named(key), "one of " + ", ".join(choices), choices)
         return default
 
     def flag(self, key: str, default: bool) -> bool:
@@ -157,7 +172,7 @@ class Block:
         return node.text == "true"
 
     def integer(self, key: str, default: int, least: int, most: int = LARGEST) -> int:
-        """A number between two limits, both included."""
+        """An integer between two limits, both included."""
         node = self.scalar(key, "an integer")
         return default if node is None else self.number(node, self.named(key), default, least, most)
 
@@ -171,13 +186,7 @@ class Block:
         value = int(node.text)
         if not least <= value <= most:
             bounds = f"{least} or more" if most == LARGEST else f"{least} to {most}"
-            self.sink.add(
-                "PL0017",
-                f"{clause} cannot be {value}",
-                node.span,
-                expected=bounds,
-                found=str(value),
-            )
+            self.invalid(node.span, f"invalid value {value} for {clause}", bounds, value)
             return default
         return value
 
@@ -188,13 +197,8 @@ class Block:
             return default
         if node.text in map(str, choices):
             return int(node.text)
-        self.sink.add(
-            "PL0017",
-            f"{self.named(key)} cannot be {node.text}",
-            node.span,
-            expected="one of " + ", ".join(map(str, choices)),
-            found=node.text,
-        )
+        message = f"invalid value {node.text} for {self.named(key)}"
+        self.invalid(node.span, message, "one of " + ", ".join(map(str, choices)), node.text)
         return default
 
     def dtype(self, key: str, default: str = "") -> str:
@@ -205,16 +209,10 @@ class Block:
         allowed = {*DTYPES, *self.sink.dtype_params}
         if node.text in allowed or (self.sink.incomplete and node.text not in DTYPES):
             return node.text
+        expected = "one of " + ", ".join(DTYPES) + " or a parameter of type dtype"
         of_int = self.sink.known.get(node.text) == "param"
-        self.sink.add(
-            "PL0009",
-            f"{self.named(key)} cannot be `{node.text}`"
-            + (": this parameter is not of type dtype" if of_int else ""),
-            node.span,
-            expected="one of " + ", ".join(DTYPES) + " or a parameter of type dtype",
-            found=node.text,
-            suggestions=similar_name_help(node.text, allowed),
-        )
+        why = ", a parameter of type int" if of_int else ""
+        self.unknown_value(node, self.named(key), expected, allowed, why)
         return default
 
     # -- expressions --------------------------------------------------------------------------
@@ -246,7 +244,7 @@ class Block:
         try:
             expression.check_syntax(expr)
         except PipelinkError as problem:
-            self.sink.take(problem)
+            self.sink.adopt(problem)
             return None
         self.sink.check_names(expr, self.named(key), scope)
         return expr
@@ -262,7 +260,7 @@ class Block:
             self.wrong(node, f"a list of {what}", self.named(key))
             return ()
         if not node.items and not may_be_empty:
-            self.wrong(node, f"a list with {what} in it", self.named(key))
+            self.wrong(node, f"a non-empty list of {what}", self.named(key))
         return node.items
 
     def words(self, key: str, what: str) -> tuple[ScalarNode, ...]:
@@ -276,7 +274,7 @@ class Block:
         return tuple(found)
 
     def block(self, key: str, keys: Mapping[str, bool], what: str = "") -> Block | None:
-        """A mapping with fixed keys, below this one."""
+        """A nested mapping with fixed keys."""
         node = self.nodes.get(key)
         if node is None:
             return None
@@ -296,22 +294,21 @@ class Block:
             if name.text in seen:
                 self.sink.add(
                     "PL0013",
-                    f"there are two {kind}s `{name.text}`",
+                    f"duplicate {kind} `{name.text}`",
                     name.span,
-                    Label(seen[name.text], "first here"),
+                    Label(seen[name.text], "first declared here"),
                 )
                 continue
             seen[name.text] = name.span
-            if reason := invalid_identifier_reason(name.text):
-                self.sink.add("PL0012", f"`{name.text}` cannot name a {kind}: {reason}", name.span)
+            self.sink.check_identifier(name, kind)
             yield name.text, Block(self.sink, value, f"{kind} `{name.text}`", name.span, keys)
 
 
-# kind of a name -> how messages call it
+# kind of a name -> its description in messages
 NAMED = {
     "param": "a parameter, known at compile time",
     "symbol": "a symbol, known only at launch",
-    "field": "a field of the work item, which varies from item to item",
+    "field": "a work field, which varies between work tiles",
 }
 
 _PLURAL = {"param": "parameters", "symbol": "symbols", "field": "work fields"}
@@ -319,47 +316,53 @@ LONGEST_MESSAGE = 240  # characters
 
 
 class ContractSink(DiagnosticSink):
-    """What is wrong with one file, and the names that its expressions may use."""
+    """The diagnostics of one contract, and the names that its expressions may use."""
 
     def __init__(self) -> None:
         super().__init__()
         self.known: dict[str, str] = {}  # name -> kind (see NAMED)
         self.dtype_params: set[str] = set()
-        self.incomplete = False  # a clause that declares names is unreadable: do not judge names
+        self.incomplete = False  # a clause that declares names is unreadable: accept any name
 
     def add(
         self, code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]
     ) -> None:
-        """Records one finding; names of the file in its message may be of any length and form."""
+        """Adds one diagnostic; names of the file in its message may be of any length and form."""
         message = " ".join(message.split())[:LONGEST_MESSAGE]
         clauses.setdefault("subject", f"{locations[0] if locations else None}: {message}")
         super().add(code, message, *locations, **clauses)
 
-    def take(self, problem: PipelinkError) -> None:
-        """Records the findings of another stage at this place."""
+    def adopt(self, problem: PipelinkError) -> None:
+        """Adds the diagnostics of an expression, each with its location as part of its subject."""
         for item in problem.diagnostics:
-            place = str(item.labels[0].span) if item.labels else ""
-            self.items.append(replace(item, subject=f"{place}: {item.subject}"))
+            location = str(item.labels[0].span) if item.labels else ""
+            self.items.append(replace(item, subject=f"{location}: {item.subject}"))
+
+    def unknown(
+        self, code: str, kind: str, name: str, where: str, span: Span | None, known: Collection[str]
+    ) -> None:
+        """Reports a name of some kind that is not declared."""
+        suggestions = similar_name_help(name, known, f"{kind}s")
+        self.add(code, f"unknown {kind} `{name}` in {where}", span, suggestions=suggestions)
+
+    def check_identifier(self, name: ScalarNode, kind: str) -> None:
+        """Reports PL0012 for a name that the generated C++ cannot use."""
+        if reason := invalid_identifier_reason(name.text):
+            self.add("PL0012", f"invalid {kind} name `{name.text}`: {reason}", name.span)
 
     def check_names(self, expr: Expr, clause: str, scope: Collection[str]) -> None:
-        """PL0031 for every name of an expression that is unknown, or of a kind not in `scope`."""
+        """Reports PL0031 for every name that is unknown, or of a kind that is not in `scope`."""
         known = self.known
         for name in () if self.incomplete else sorted(expression.names(expr)):
-            place = expression.name_span(expr, name)
+            span = expression.name_span(expr, name)
             if name not in known:
                 usable = [other for other, kind in known.items() if kind in scope]
-                self.add(
-                    "PL0031",
-                    f"{clause} names `{name}`, which is not declared",
-                    place,
-                    suggestions=similar_name_help(name, usable, "declared"),
-                )
+                self.unknown("PL0031", "name", name, clause, span, usable)
             elif known[name] not in scope:
-                accepted = " and ".join(_PLURAL[kind] for kind in scope)
                 self.add(
                     "PL0031",
-                    f"{clause} cannot use `{name}`",
-                    place,
-                    expected=f"an expression over {accepted}",
-                    found=f"`{name}` is {NAMED[known[name]]}",
+                    f"{clause} cannot depend on `{name}`",
+                    span,
+                    expected=" and ".join(_PLURAL[kind] for kind in scope),
+                    found=NAMED[known[name]],
                 )

@@ -1,4 +1,4 @@
-"""Clauses and operations as nodes, before they are read: what derivation looks at and fills in."""
+"""Clauses and operations as YAML nodes, for the derivation that runs before they are parsed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class OperationLine:
 
 
 class ClauseTable:
-    """A mapping whose missing clauses are filled in; empty and closed where the node is none."""
+    """A mapping whose missing clauses are filled in; empty and fixed where the node is not one."""
 
     def __init__(self, node: Node | None):
         self.whole = isinstance(node, MappingNode)
@@ -35,34 +35,34 @@ class ClauseTable:
         return next((node for name, node in self.entries if name.text == key), None)
 
     def text(self, key: str) -> str:
-        """The text of a scalar clause, "" where there is none."""
+        """Return the text of a scalar clause, "" where it is not written."""
         node = self.get(key)
         return " ".join(node.text.split()) if isinstance(node, ScalarNode) else ""
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The texts of a list of scalars, () where it is none."""
+        """Return the texts of a list of scalars, () where it is not one."""
         node = self.get(key)
         items = node.items if isinstance(node, SequenceNode) else ()
         return tuple(item.text for item in items if isinstance(item, ScalarNode))
 
     def fill(self, key: str, value: Node | str | None, span: Span | None = None) -> None:
-        """Adds a clause that is not written; nothing where there is no value."""
+        """Add a clause that is not written, unless its value is empty."""
         if not value or not self.whole or key in self:
             return
-        place = span or self.span
-        node = ScalarNode(value, True, place, derived=True) if isinstance(value, str) else value
-        self.entries.append((ScalarNode(key, True, place, derived=True), node))
+        at = span or self.span
+        node = ScalarNode(value, True, at, derived=True) if isinstance(value, str) else value
+        self.entries.append((ScalarNode(key, True, at, derived=True), node))
 
     def put(self, key: str, node: Node) -> None:
-        """Replaces the value of a clause."""
+        """Replace the value of a clause."""
         self.entries = [(name, node if name.text == key else old) for name, old in self.entries]
 
     def inner(self, key: str, span: Span | None = None) -> ClauseTable:
-        """The mapping of a clause, empty where it is not written."""
+        """Return the mapping of a clause, empty where it is not written."""
         return ClauseTable(self.get(key) or MappingNode((), span or self.span))
 
     def store(self, key: str, table: ClauseTable) -> None:
-        """Puts the mapping of a clause back, or adds it where it has entries."""
+        """Put the mapping of a clause back, or add it where it has entries."""
         if table.whole and key in self:
             self.put(key, table.node())
         elif table.whole and table.entries:

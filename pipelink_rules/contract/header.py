@@ -1,8 +1,8 @@
-"""What does a component's source see of its contract?  Variant -> `<component>.contract.cuh`.
+"""The header that a component's source includes: Variant -> `<component>.contract.cuh`.
 
-Parameters become constants in the variant's own namespace, never macros: two variants of one
-source must not share a helper.  The macros that are left only say which variant is current:
-`PL_COMPONENT` (its namespace) and `PL_ENTRY(role)` (its entries).
+Parameters become constants in the namespace of the variant, never macros: two variants of one
+source must not share a helper.  The only macros select the current variant: `PL_COMPONENT` is its
+namespace, `PL_ENTRY(role)` declares its entries.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _SCALARS = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 
 
 def cap_words(name: str) -> str:
-    """`load_q` -> `LoadQ`: the C++ type stem of a role or port."""
+    """Return `LoadQ` for `load_q`: the stem of the C++ types of a role or port."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
 
 def namespace_of(variant: Variant) -> str:
-    """The namespace that holds everything the variant owns."""
+    """Return the namespace of everything that the variant defines."""
     return f"pl_{variant.name}"
 
 
 def digest_of(variant: Variant, flags: Sequence[str] = ()) -> str:
-    """12 hex digits over all that a compiled object depends on besides its source."""
+    """Return 12 hex digits over all inputs of a compiled object except its source."""
     blank = Variant(variant.contract, variant.arguments, variant.flags, _NO_DIGEST)
     parts = (ABI_VERSION, *sorted(flags or variant.flags), emit_header(blank))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
 def emit_header(variant: Variant) -> str:
-    """The text of the generated header: deterministic, no paths, no dates."""
+    """Return the text of the generated header: deterministic, without paths and dates."""
     contract = variant.contract
     name = contract.component
     arguments = " ".join(f"{key}={value}" for key, value in variant.arguments)
@@ -73,12 +73,12 @@ def emit_header(variant: Variant) -> str:
 
 
 def fragment_floats(port: Port) -> int:
-    """Floats per thread of a register port: a 64 x N fragment over 128 threads."""
+    """Return the floats per thread of a register port: a 64 x N fragment over 128 threads."""
     return evaluate(port.members[0].shape[1], {}) // 2
 
 
 def role_types(variant: Variant, role: Role) -> tuple[str, ...]:
-    """The C++ types of an entry's structs: relocations (not for a schedule), ports, work."""
+    """Return the C++ types of an entry's structs: relocations (not of a scheduler), ports, work."""
     stem = f"{namespace_of(variant)}::{cap_words(role.name)}"
     kinds = ("Ports", "Work") if role.scheduler else ("Relocations", "Ports", "Work")
     return tuple(stem + kind for kind in kinds)
@@ -103,7 +103,7 @@ def _prototype(variant: Variant, role: Role) -> str:
 
 
 def _dtype_includes(contract: Contract) -> list[str]:
-    """What defines the element types; the glue only passes pointers on, and compiles faster."""
+    """Include the element types; the glue only forwards pointers and compiles faster without."""
     used = {member.dtype for port in contract.ports for member in port.members}
     headers = {"bf16": "cuda_bf16.h", "f16": "cuda_fp16.h"}
     found = [dtype for dtype in sorted(used) if dtype in headers]
@@ -182,7 +182,7 @@ def _port_field(port: Port) -> list[str]:
     if port.space == "scalar":
         return [f"{_SCALARS[port.type]} {port.name};"]
     if port.space == "registers":
-        # An in-place port has no registers of its own: the source changes those it came in.
+        # An in-place port has no separate registers: the source changes those of its in port.
         return [] if port.in_place else [f"float (&{port.name})[{fragment_floats(port)}];"]
     if port.tile is not None:
         return [f"const pipelink::TensorMap* {port.name};"]

@@ -1,4 +1,4 @@
-"""May a name of a contract become an identifier of the generated C++?"""
+"""Names of a contract that can be identifiers of the generated C++."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ LANGUAGE = frozenset({"ceildiv", "min", "max", "sizeof", "sms", "clusters", "occ
 
 
 def invalid_identifier_reason(name: str) -> str:
-    """Why the name cannot be used; "" where it can."""
+    """Return why the name cannot be used, "" where it can."""
     if not IDENTIFIER.fullmatch(name):
-        return "names are letters, digits and inner underscores, and begin with a letter"
+        return "use letters, digits and inner underscores, and a letter first"
     if len(name) > LONGEST:
         return f"it is longer than {LONGEST} characters"
     if "__" in name or name.startswith("pl_"):
-        return "double underscores and the prefix `pl_` belong to the compiler and the linker"
+        return "double underscores and the prefix `pl_` are reserved"
     if name in CPP_KEYWORDS:
-        return "it is a keyword of C++"
+        return "it is a C++ keyword"
     if name in CUDA_NAMES:
-        return "it means something else in CUDA C++"
+        return "CUDA C++ defines it"
     if name in LANGUAGE:
-        return "it is a word of the expression language"
+        return "the expression language defines it"
     return ""

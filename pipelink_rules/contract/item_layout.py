@@ -1,4 +1,4 @@
-"""Where do the tiles of a ring item lie?  Port -> byte offsets, stage bytes, alignment.
+"""Layout of a ring item: Port -> byte offsets of its tiles, bytes and alignment of a stage.
 
 Members follow each other in contract order, each at its own alignment; the stage is rounded up to
 the largest one, so that every stage starts as well aligned as the first.
@@ -28,12 +28,12 @@ class ItemLayout:
 
 
 def member_bytes(member: Member) -> int:
-    """Bytes of the elements of one tile, without padding; its extents must be bound."""
+    """Return the bytes of the elements of one tile without padding; its extents are bound."""
     return math.prod(evaluate(extent, {}) for extent in member.shape) * DTYPES[member.dtype][0]
 
 
 def member_span(member: Member) -> int:
-    """Bytes from the first to the last element of one tile: padded where its strides leave gaps."""
+    """Return the bytes from the first to the last element of one tile, with gaps of its strides."""
     if not member.layout.strides:
         return member_bytes(member)
     last = 0
@@ -46,7 +46,7 @@ def member_span(member: Member) -> int:
 
 
 def item_layout(port: Port) -> ItemLayout:
-    """The layout of one item of a ring port of a bound contract."""
+    """Return the layout of one item of a ring port of a bound contract."""
     offsets, end, align, data = [], 0, 128, 0
     for member in port.members:
         step = SWIZZLE_ALIGN.get(member.layout.swizzle, 1024)
@@ -58,6 +58,6 @@ def item_layout(port: Port) -> ItemLayout:
 
 
 def tensor_columns(port: Port) -> int:
-    """Columns of one item of a tensor-memory port: 32 bits of every lane each."""
+    """Return the columns of one item of a tensor-memory port, 32 bits of every lane each."""
     member = port.members[0]
     return evaluate(member.shape[1], {}) * DTYPES[member.dtype][0] // 4

@@ -1,4 +1,4 @@
-"""What does a contract file promise?  path -> Contract, or every finding of the file at once."""
+"""Loader of contract files: path -> Contract, or all errors of the file in one exception."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from pipelink_rules.contract.block_parser import Block, ContractSink
 from pipelink_rules.contract.derive import complete
 from pipelink_rules.contract.header import cap_words
-from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.parse_operations import OperationScope
 from pipelink_rules.contract.parse_params import (
     PARAM_KEYS,
@@ -41,7 +40,6 @@ from pipelink_rules.contract.yaml_tree import (
     read_text,
 )
 from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
-from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract, Param, Port, Role
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
@@ -49,11 +47,11 @@ from pipelink_rules.model.target import TARGETS
 SCHEMA_VERSION = 2
 MOST_ERRORS = 100  # of one file
 REWRITE = (  # from version 1
-    "`until C[F] N` is `wait_until C[F] N`",
-    "`items: N` of `work` is `tiles: N`",
-    "`ordinal_of: F, times: N` of a work field is `index_within: {field: F, of: N}`",
-    "`schedule: true` of a role is `scheduler: true`",
-    "clauses that follow from others can be removed (docs/contracts.md)",
+    "`until C[F] N` becomes `wait_until C[F] N`",
+    "`items: N` of `work` becomes `tiles: N`",
+    "`ordinal_of: F, times: N` of a work field becomes `index_within: {field: F, of: N}`",
+    "`schedule: true` of a role becomes `scheduler: true`",
+    "clauses that can be derived may be removed (docs/contracts.md lists them)",
 )
 VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?")
 
@@ -78,13 +76,13 @@ KEYS = {
 
 
 def load_contract(path: str | Path) -> Contract:
-    """The contract of a file; raises PipelinkError with every finding of the file."""
+    """Return the contract of a file; raise PipelinkError with every error of the file."""
     file = describe(path)
     return parse_contract(read_text(path, file), file)
 
 
 def parse_contract(text: str, file: str) -> Contract:
-    """The contract of a text; `file` is the name that spans carry."""
+    """Return the contract of a text; `file` is the name in its spans."""
     sink = ContractSink()
     nodes = parse_yaml(text, file)
     _check_version(nodes, file)
@@ -99,23 +97,21 @@ def parse_contract(text: str, file: str) -> Contract:
 
 
 def _check_version(nodes: Node, file: str) -> None:
-    """Raises PL0004 for a contract of another version of the language: that, and nothing else."""
+    """Raise PL0004, and no other error, for a contract of another version of the language."""
     entries = nodes.entries if isinstance(nodes, MappingNode) else ()
     node = next((value for key, value in entries if key.text == "contract"), None)
     if not isinstance(node, ScalarNode) or node.text == str(SCHEMA_VERSION) or not node.text:
         return
     raise error(
         "PL0004",
-        f"this contract is written in version {node.text} of the language",
+        f"version {node.text} of the contract language is not supported",
         node.span,
         expected=f"contract: {SCHEMA_VERSION}",
         found=f"contract: {node.text}",
         notes=REWRITE if node.text == "1" else (),
-        suggestions=(
-            f"rewrite the clauses and set `contract: {SCHEMA_VERSION}`"
-            if node.text == "1"
-            else "update PipeLink, or write the contract in the version it knows",
-        ),
+        suggestions=(f"rewrite the clauses and set `contract: {SCHEMA_VERSION}`",)
+        if node.text == "1"
+        else ("update PipeLink", f"or rewrite the contract in version {SCHEMA_VERSION}"),
         subject=file,
     )
 
@@ -139,9 +135,9 @@ def _contract(top: Block, sink: ContractSink, file: str) -> Contract:
         for n, b in top.blocks("named_barriers", BARRIER_KEYS, "named barrier")
     }
     check_in_place(sink, ports)
-    reach = OperationScope("", ports, buffers, barriers, blocks, not sink.incomplete)
+    scope = OperationScope("", ports, buffers, barriers, blocks, not sink.incomplete)
     roles = tuple(
-        parse_role(name, block, work, replace(reach, role=name)) for name, block in blocks.items()
+        parse_role(name, block, work, replace(scope, role=name)) for name, block in blocks.items()
     )
     _check_types(sink, params, roles, ports)
     return Contract(
@@ -166,7 +162,7 @@ def _contract(top: Block, sink: ContractSink, file: str) -> Contract:
 
 
 def _declare(top: Block) -> None:
-    """All declared names, before any expression is read; they share one namespace in C++."""
+    """Collect all declared names before expressions are parsed; C++ has one namespace for them."""
     kinds = {
         "params": "param",
         "symbols": "symbol",
@@ -188,10 +184,10 @@ def _declare(top: Block) -> None:
             if first[0] != clause:
                 top.sink.add(
                     "PL0013",
-                    f"`{name.text}` is declared in `{first[0]}` and in `{clause}`",
+                    f"duplicate name `{name.text}`: declared in `{first[0]}` and in `{clause}`",
                     name.span,
-                    Label(first[1], "first here"),
-                    suggestions=("rename one: they share the namespace of the generated header",),
+                    Label(first[1], "first declared here"),
+                    suggestions=("rename one: the generated header has one namespace for both",),
                 )
             elif kind:
                 top.sink.known[name.text] = kind
@@ -201,8 +197,7 @@ def _component(top: Block) -> str:
     node = top.scalar("component", "a name")
     if node is None:
         return ""
-    if reason := invalid_identifier_reason(node.text):
-        top.sink.add("PL0012", f"`{node.text}` cannot name a component: {reason}", node.span)
+    top.sink.check_identifier(node, "component")
     return node.text
 
 
@@ -217,14 +212,7 @@ def _archs(top: Block) -> tuple[str, ...]:
     found = top.words("arch", "architectures")
     for node in found:
         if node.text not in TARGETS:
-            top.sink.add(
-                "PL0009",
-                f"`arch` cannot be `{node.text}`",
-                node.span,
-                expected="some of " + ", ".join(TARGETS),
-                found=node.text,
-                suggestions=similar_name_help(node.text, TARGETS),
-            )
+            top.unknown_value(node, "`arch`", "one or more of " + ", ".join(TARGETS), TARGETS)
     return tuple(node.text for node in found)
 
 
@@ -234,7 +222,7 @@ def _check_types(
     roles: Sequence[Role],
     ports: Mapping[str, Port],
 ) -> None:
-    """The types of the generated header have different names (see `contract.header`)."""
+    """Report two declarations that `contract.header` turns into one C++ type name."""
     types: dict[str, tuple[str, Span | None]] = {
         param.name: (f"parameter `{param.name}`", param.span)
         for param in params
@@ -251,13 +239,13 @@ def _check_types(
         if port.space == "ring"
     ]
     for name, what, span in named:
-        other, place = types.setdefault(name, (what, span))
+        other, other_span = types.setdefault(name, (what, span))
         if other != what:
             sink.add(
                 "PL0013",
-                f"{other} and {what} both become the type `{name}` in the generated header",
+                f"{other} and {what} both define the type `{name}` of the generated header",
                 span,
-                *((Label(place, "the other one"),) if place else ()),
+                (other_span, "also defined here"),
                 suggestions=("rename one of them",),
                 subject=f"{other} {what}",
             )

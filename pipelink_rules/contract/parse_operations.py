@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from pipelink_rules.contract.block_parser import Block, ContractSink
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode
-from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Operation, Port, Repeat
@@ -52,12 +52,19 @@ _FORMS = {
     "fence": re.compile(r"fence (async|tensor before|tensor after|global)"),
     "wait_until": re.compile(rf"wait_until ({_NAME}) (.+)"),
 }
+_SPACES = {
+    "tensor_memory out": "tensor-memory out",
+    "tensor_memory in": "tensor-memory in",
+    "registers out": "register out",
+    "registers in": "register in",
+    "scalar in": "scalar",
+}
 _ONE = re.compile(rf"({'|'.join(VERBS)}) ({_NAME})")
 
 
 @dataclass(frozen=True)
 class OperationScope:
-    """What the operations of one role may name."""
+    """The names that the operations of one role may use."""
 
     role: str
     ports: Mapping[str, Port]
@@ -86,10 +93,10 @@ class OperationScope:
         return item.span if item else None
 
 
-def parse_body(block: Block, key: str, reach: OperationScope) -> tuple[Operation | Repeat, ...]:
+def parse_body(block: Block, key: str, scope: OperationScope) -> tuple[Operation | Repeat, ...]:
     """The operations of `prologue`, `body` or `epilogue`."""
     nodes = block.items(key, "operations")
-    return _parse_nodes(block, key, nodes, reach, 0)
+    return _parse_nodes(block, key, nodes, scope, 0)
 
 
 def uses_mma(body: tuple[Operation | Repeat, ...]) -> bool:
@@ -98,15 +105,15 @@ def uses_mma(body: tuple[Operation | Repeat, ...]) -> bool:
 
 
 def _parse_nodes(
-    block: Block, key: str, nodes: tuple[Node, ...], reach: OperationScope, depth: int
+    block: Block, key: str, nodes: tuple[Node, ...], scope: OperationScope, depth: int
 ) -> tuple[Operation | Repeat, ...]:
     found: list[Operation | Repeat] = []
     for node in nodes:
         if isinstance(node, ScalarNode):
-            if (op := _parse_operation(block.sink, node, reach, key)) is not None:
+            if (op := _parse_operation(block.sink, node, scope, key)) is not None:
                 found.append(op)
         elif isinstance(node, MappingNode):
-            if (repeat := _parse_repeat(block, key, node, reach, depth)) is not None:
+            if (repeat := _parse_repeat(block, key, node, scope, depth)) is not None:
                 found.append(repeat)
         else:
             block.wrong(node, "an operation or a repeat", f"this part of {block.named(key)}")
@@ -114,7 +121,7 @@ def _parse_nodes(
 
 
 def _parse_repeat(
-    block: Block, key: str, node: MappingNode, reach: OperationScope, depth: int
+    block: Block, key: str, node: MappingNode, scope: OperationScope, depth: int
 ) -> Repeat | None:
     inner = Block(block.sink, node, "a repeat", node.span, REPEAT_KEYS)
     if depth >= DEEPEST_REPEAT:
@@ -122,19 +129,19 @@ def _parse_repeat(
         return None
     count = inner.expr("repeat", ("param", "field"))
     nodes = inner.items("body", "operations")
-    read = _parse_nodes(block, key, nodes, reach, depth + 1)
+    read = _parse_nodes(block, key, nodes, scope, depth + 1)
     return Repeat(count or Expr("1"), read, inner.keys.get("repeat", node.span))
 
 
 def _parse_operation(
-    sink: ContractSink, node: ScalarNode, reach: OperationScope, key: str
+    sink: ContractSink, node: ScalarNode, scope: OperationScope, key: str
 ) -> Operation | None:
     text = " ".join(node.text.split())
     verb = text.split(" ")[0] if text else ""
     if verb not in VERBS:
         sink.add(
             "PL0014",
-            f"`{text[:60]}` is not an operation" if text else "an operation is missing here",
+            f"unknown operation `{text[:60]}`" if text else "empty operation",
             node.span,
             expected="one of " + ", ".join(VERBS),
             found=verb[:40],
@@ -146,24 +153,30 @@ def _parse_operation(
     if op is None:
         sink.add(
             "PL0014",
-            f"`{text[:60]}` is not a complete operation",
+            f"malformed operation `{text[:60]}`",
             node.span,
             expected=VERBS[verb][0],
             found=text[:60],
         )
         return None
-    known = bool(reach.kind(indexed.name))
-    op = parse_index(sink, node, replace(op, span=node.span), indexed, reach.ports, known)
+    known = bool(scope.kind(indexed.name))
+    op = parse_index(sink, node, replace(op, span=node.span), indexed, scope.ports, known)
     if max(op.count, op.lag) > LARGEST_COUNT:
-        sink.add("PL0017", f"`{text}` counts beyond {LARGEST_COUNT}", node.span)
+        sink.add(
+            "PL0017",
+            f"count in `{text}` is too large",
+            node.span,
+            expected=f"at most {LARGEST_COUNT}",
+            found=str(max(op.count, op.lag)),
+        )
     if key != "body" and (verb not in OUTSIDE or op.target == "mma"):
         sink.add(
             "PL0018",
-            f"`{text}` does not apply to `{key}` of role `{reach.role}`: it has no work item",
+            f"`{text}` requires a work tile, which `{key}` of role `{scope.role}` does not have",
             node.span,
-            suggestions=("move it into `body`",),
+            suggestions=("move it to `body`",),
         )
-    _check_target(sink, node, reach, op)
+    _check_target(sink, node, scope, op)
     return op
 
 
@@ -192,76 +205,76 @@ def _parse(verb: str, text: str) -> Operation | None:
 
 
 def _check_target(
-    sink: ContractSink, node: ScalarNode, reach: OperationScope, op: Operation
+    sink: ContractSink, node: ScalarNode, scope: OperationScope, op: Operation
 ) -> None:
     accepted = VERBS[op.verb][1]
     if op.verb == "commit" and op.source:
         accepted = ("ring in", "tensor_memory out")
     if (
         accepted
-        and _check_name(sink, node, reach, op.verb, op.target, accepted)
+        and _check_name(sink, node, scope, op.verb, op.target, accepted)
         and op.verb == "copy"
     ):
-        members = [member.name for member in reach.ports[op.target].members]
+        members = [member.name for member in scope.ports[op.target].members]
         if members and op.member not in members:
-            sink.add(
-                "PL0015",
-                f"an item of `{op.target}` has no tile `{op.member}`",
-                _part(node, f"{op.target}.{op.member}"),
-                suggestions=similar_name_help(op.member, members),
-            )
+            span = _part(node, f"{op.target}.{op.member}")
+            sink.unknown("PL0015", "tile", op.member, f"items of `{op.target}`", span, members)
     spaces = {"copy": "global in", "store": "global out", "mma": "tensor_memory out"}
     if op.verb in spaces and op.source:
-        _check_name(sink, node, reach, op.verb, op.source, (spaces[op.verb],))
+        _check_name(sink, node, scope, op.verb, op.source, (spaces[op.verb],))
 
 
 def _check_name(
     sink: ContractSink,
     node: ScalarNode,
-    reach: OperationScope,
+    scope: OperationScope,
     verb: str,
     name: str,
     accepted: tuple[str, ...],
 ) -> bool:
-    everything = {**reach.ports, **reach.buffers, **reach.barriers}
-    usable = [other for other in everything if reach.kind(other) in accepted]
-    kind = reach.kind(name)
+    everything = {**scope.ports, **scope.buffers, **scope.barriers}
+    usable = [other for other in everything if scope.kind(other) in accepted]
+    kind = scope.kind(name)
     span = _part(node, name)
     if not kind:
-        if reach.complete:
+        if scope.complete:
             sink.add(
                 "PL0015",
-                f"`{verb}` names `{name}`, which is not declared",
+                f"unknown name `{name}` in operation `{verb}`",
                 span,
                 expected=_kinds(accepted),
                 found=name,
-                suggestions=similar_name_help(name, usable, "it can be used on"),
+                suggestions=similar_name_help(name, usable, f"`{verb}` applies to"),
             )
         return False
-    declared = reach.span(name)
-    there = (Label(declared, "declared here"),) if declared else ()
+    declared = (scope.span(name), "declared here")
     if kind not in accepted:
+        space, _, direction = kind.rpartition(" ")
+        other = {"in": "out", "out": "in"}.get(direction, "")
+        reversed_port = f"{space} {other}" in accepted
         sink.add(
             "PL0015",
-            f"`{verb}` cannot be used on `{name}`",
+            f"`{verb}` requires an {other} port, but `{name}` is an {direction} port"
+            if reversed_port
+            else f"`{verb}` does not apply to `{name}`",
             span,
-            *there,
+            declared,
             expected=_kinds(accepted),
             found=_kinds((kind,)),
-            suggestions=similar_name_help(name, usable, "it can be used on"),
+            suggestions=similar_name_help(name, usable, f"`{verb}` applies to"),
         )
         return False
-    if reach.role not in reach.owners(name):
-        if not set(reach.owners(name)) <= set(reach.roles):
-            return False  # the declaration names an unknown role, and is a finding itself
-        owners = list_of(reach.owners(name), "and")
+    if scope.role not in scope.owners(name):
+        if not set(scope.owners(name)) <= set(scope.roles):
+            return False  # the declaration names an unknown role, which is reported there
+        owners = list_of(scope.owners(name), "and")
         sink.add(
             "PL0015",
-            f"role `{reach.role}` uses `{name}`, which belongs to role {owners}",
+            f"role `{scope.role}` uses `{name}`, which belongs to role {owners}",
             span,
-            *there,
+            declared,
             suggestions=(
-                (f"add `{reach.role}` to the roles of `{name}`",)
+                (f"add `{scope.role}` to the roles of `{name}`",)
                 if kind == "named barrier"
                 else (f"move the operation to role {owners}",)
             ),
@@ -271,27 +284,16 @@ def _check_name(
 
 
 def _kinds(kinds: tuple[str, ...]) -> str:
-    names = {
-        "ring out": "a ring out port",
-        "ring in": "a ring in port",
-        "tensor_memory out": "a tensor-memory out port",
-        "tensor_memory in": "a tensor-memory in port",
-        "registers out": "a register out port",
-        "registers in": "a register in port",
-        "global out": "a global out port",
-        "global in": "a global in port",
-        "scalar in": "a scalar port",
-        "counter out": "a counter out port",
-        "counter in": "a counter in port",
-        "buffer": "a buffer",
-        "named barrier": "a named barrier",
-    }
-    *others, last = (names.get(kind, kind) for kind in kinds)
+    """Return `a ring in port, a buffer or a named barrier`."""
+    *others, last = (
+        f"a {kind}" if kind in ("buffer", "named barrier") else f"a {_SPACES.get(kind, kind)} port"
+        for kind in kinds
+    )
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def _part(node: ScalarNode, word: str) -> Span:
-    """The place of a word inside an operation."""
+    """Return the span of a word of an operation."""
     at = re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", node.text[1:])
     offset = 0 if node.plain else 1
     if at is None or node.span.length != len(node.text) + 2 * offset:
@@ -349,7 +351,7 @@ def parse_index(
     ports: Mapping[str, Port],
     declared: bool = True,
 ) -> Operation:
-    """The operation with its index and threshold, their names judged."""
+    """Return the operation with its index and threshold; report their unknown names."""
     if op.threshold is not None:
         threshold = _expression(sink, node, op.threshold.text, "the threshold")
         op = replace(op, threshold=threshold or Expr("0"))
@@ -357,24 +359,26 @@ def parse_index(
     port = ports.get(name)
     counter = port is not None and port.space == "counter"
     accepted = counter or (port is not None and port.scratch)
+    written = f"{name}[{', '.join(indexed.parts)}]" if indexed.name else name
     if indexed.name and not accepted and declared:
         sink.add(
             "PL0015",
-            f"`{indexed.name}` takes no index",
+            f"`{indexed.name}` does not take an index: it is not a counter or scratch memory",
             node.span,
-            *((Label(port.span, "declared here"),) if port is not None and port.span else ()),
-            expected="an index of a counter or of scratch memory",
+            (port.span if port else None, "declared here"),
+            expected=indexed.name,
             found=f"{indexed.name}[{', '.join(indexed.parts)}]",
         )
         return op
     most = 1 if counter else 2
     if accepted and not 1 <= len(indexed.parts) <= most:
+        what = "counter" if counter else "scratch memory"
         sink.add(
             "PL0015",
-            f"`{op.verb} {name}` does not say which " + ("counter" if counter else "piece"),
+            f"{'malformed' if indexed.name else 'missing'} index of {what} `{name}`",
             node.span,
-            expected=f"{name}[FIELD]" + ("" if counter else f" or {name}[FIELD, PIECE]"),
-            found=f"{name}[{', '.join(indexed.parts)}]" if indexed.name else name,
+            expected=f"{name}[FIELD]" + ("" if counter else f" or {name}[FIELD, SLICE]"),
+            found=written,
         )
         return op
     if not accepted:
@@ -384,9 +388,9 @@ def parse_index(
     if parts[0] is not None and sink.known.get(first) != "field" and not sink.incomplete:
         sink.add(
             "PL0031",
-            f"the index of `{name}` cannot be `{first}`",
+            f"invalid index `{first}` of `{name}`",
             _inside(node, first),
-            expected="a field of the work item",
+            expected="a work field",
             found=first,
         )
     return replace(op, index=tuple(part for part in parts if part is not None))
@@ -397,14 +401,14 @@ def _expression(sink: ContractSink, node: ScalarNode, text: str, what: str) -> E
     try:
         expression.check_syntax(expr)
     except PipelinkError as problem:
-        sink.take(problem)
+        sink.adopt(problem)
         return None
     sink.check_names(expr, what, PER_ITEM)
     return expr
 
 
 def _inside(node: ScalarNode, text: str) -> Span:
-    """The place of a part of the operation, from its end: the verb's words may look the same."""
+    """Return the span of a part, searched from the end: the verb may contain the same text."""
     offset = 0 if node.plain else 1
     at = node.text.rfind(text)
     if at < 0 or node.span.length != len(node.text) + 2 * offset:
@@ -413,7 +417,7 @@ def _inside(node: ScalarNode, text: str) -> Span:
 
 
 def format_operation(op: Operation) -> str:
-    """The operation as it is written in a contract."""
+    """Return the operation as it is written in a contract."""
     if op.verb == "copy":
         return f"copy {op.source} -> {op.target}.{op.member}"
     if op.verb == "store":

@@ -1,12 +1,11 @@
-"""How are parameters, symbols, the work item and numerics read?  Blocks -> nouns."""
+"""Parsers of parameters, symbols, work tiles and the numerical contract: Block -> noun."""
 
 from __future__ import annotations
 
 from pipelink_rules.contract.block_parser import LARGEST, Block
-from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.parse_ports import COMPILE_TIME, DIRECTIONS, LAUNCH_TIME
 from pipelink_rules.contract.yaml_tree import ScalarNode
-from pipelink_rules.diagnostics.wording import similar_name_help
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.contract import DTYPES, Numeric, Param, Symbol, Work, WorkField
 from pipelink_rules.model.source_span import Expr
 
@@ -62,13 +61,8 @@ def parse_param(name: str, block: Block) -> Param:
     default = _value(block, node, kind) if node else None
     param = Param(name, kind, choices, least, most, step, default, block.span)
     if node is not None and default is not None and (reason := violated_limit(param, default)):
-        block.sink.add(
-            "PL0017",
-            f"{block.named('default')} is not a value it allows",
-            node.span,
-            expected=reason,
-            found=str(default),
-        )
+        message = f"invalid value {default} for {block.named('default')}"
+        block.invalid(node.span, message, reason, default)
     return param
 
 
@@ -77,20 +71,13 @@ def _value(block: Block, node: ScalarNode, kind: str) -> int | str | None:
         value = block.number(node, f"a value of {block.what}", -1, -LARGEST)
         return value if node.text == str(value) else None
     if kind == "dtype" and node.text not in DTYPES:
-        block.sink.add(
-            "PL0009",
-            f"a value of {block.what} cannot be `{node.text}`",
-            node.span,
-            expected="one of " + ", ".join(DTYPES),
-            found=node.text,
-            suggestions=similar_name_help(node.text, DTYPES),
-        )
+        block.unknown_value(node, block.what, "one of " + ", ".join(DTYPES), DTYPES)
         return None
     return node.text
 
 
 def violated_limit(param: Param, value: int | str) -> str:
-    """What the parameter allows, where that is not `value`; else ""."""
+    """Return the limit of the parameter that the value violates, "" where there is none."""
     if param.choices and value not in param.choices:
         return "one of " + ", ".join(map(str, param.choices))
     if isinstance(value, str):
@@ -108,12 +95,11 @@ def parse_symbol(name: str, block: Block) -> Symbol:
     least = block.integer("min", 0, 0)
     most = block.integer("max", LARGEST, 0)
     if most < least:
-        block.sink.add(
-            "PL0017",
-            f"{block.what} has no value",
+        block.invalid(
             block.value_spans["max"],
-            expected="min <= max",
-            found=f"min {least}, max {most}",
+            f"empty range of {block.what}",
+            "min <= max",
+            f"min {least}, max {most}",
         )
     return Symbol(name, least, most, block.integer("multiple_of", 1, 1), block.span)
 
@@ -124,21 +110,22 @@ def parse_work(top: Block) -> Work | None:
         return None
     direction = block.word("direction", DIRECTIONS, "")
     if direction == "in":
-        block.refuse("tiles", "the tile scheduler says how many work tiles there are")
-        block.refuse("cluster", "the tile scheduler says which clusters it serves")
+        block.refuse("tiles", "the tile scheduler declares the number of work tiles")
+        block.refuse("cluster", "the tile scheduler declares the clusters that it supports")
     elif direction == "out":
-        block.require("tiles", "a tile scheduler says how many work tiles there are")
+        block.require("tiles", "which declares the number of work tiles of a tile scheduler")
     fields = []
     for name, inner in block.blocks("fields", FIELD_KEYS, "work field"):
         if direction == "in":
             inner.refuse("value", "the tile scheduler computes it")
-            inner.refuse("along", "the tile scheduler says where it varies")
+            inner.refuse("along", "the tile scheduler declares the axes along which it varies")
         elif "cluster" not in block:
-            inner.refuse("along", "the tile scheduler serves no cluster", "add `cluster` to `work`")
+            reason = "the tile scheduler does not support clusters"
+            inner.refuse("along", reason, "add `cluster` to `work`")
         if direction == "out":
             inner.refuse("default", "the tile scheduler computes it")
         if "value" in inner:
-            inner.refuse("along", "its value is the same for all")
+            inner.refuse("along", "its value is the same for all work tiles")
         fields.append(
             WorkField(
                 name,
@@ -153,8 +140,8 @@ def parse_work(top: Block) -> Work | None:
         )
     _check_indices(top, fields)
     kind = block.scalar("kind", "a word")
-    if kind is not None and (reason := invalid_identifier_reason(kind.text)):
-        top.sink.add("PL0012", f"`{kind.text}` cannot name a kind of work: {reason}", kind.span)
+    if kind is not None:
+        top.sink.check_identifier(kind, "work kind")
     return Work(
         kind.text if kind else "",
         direction,
@@ -167,7 +154,7 @@ def parse_work(top: Block) -> Work | None:
 
 
 def _index_within(block: Block, name: str) -> tuple[str, Expr | None]:
-    """`index_within: {field: tile, of: 4}`: the field whose work tiles it numbers, how many."""
+    """Parse `index_within: {field: tile, of: 4}`: the field whose work tiles it numbers."""
     inner = block.block("index_within", WITHIN_KEYS)
     if inner is None:
         return "", None
@@ -182,13 +169,8 @@ def _check_indices(top: Block, fields: list[WorkField]) -> None:
     names = [field.name for field in fields]
     for field in fields:
         if field.index_within and field.index_within not in names:
-            top.sink.add(
-                "PL0016",
-                f"`index_within` of work field `{field.name}` names `{field.index_within}`, "
-                "which is not declared",
-                field.span,
-                suggestions=similar_name_help(field.index_within, names, "fields"),
-            )
+            where = f"`index_within` of work field `{field.name}`"
+            top.sink.unknown("PL0016", "work field", field.index_within, where, field.span, names)
 
 
 def _axes(block: Block) -> tuple[str, ...]:
@@ -198,26 +180,19 @@ def _axes(block: Block) -> tuple[str, ...]:
         if node.text in AXES:
             found.append(node.text)
         else:
-            block.sink.add(
-                "PL0009",
-                f"{block.named('along')} cannot be `{node.text}`",
-                node.span,
-                expected="some of " + ", ".join(AXES),
-                found=node.text,
-            )
+            block.unknown_value(node, block.named("along"), "one or more of " + ", ".join(AXES))
     return tuple(sorted(set(found)))
 
 
 def _cluster(block: Block) -> tuple[Expr, ...]:
-    """`cluster` of a schedule."""
+    """`cluster` of a tile scheduler."""
     found = block.exprs("cluster", COMPILE_TIME)
     if found and len(found) != len(AXES):
-        block.sink.add(
-            "PL0017",
-            f"{block.named('cluster')} has {len(found)} extents",
+        block.invalid(
             block.value_spans["cluster"],
-            expected="[x, y]: CTAs along both axes of a cluster",
-            found=str(len(found)),
+            f"wrong number of extents in {block.named('cluster')}",
+            "2 extents: CTAs along x and y",
+            plural(len(found), "extent"),
         )
     return found
 

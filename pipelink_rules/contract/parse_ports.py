@@ -1,4 +1,4 @@
-"""How are ports, buffers and named barriers read?  Blocks -> Port, Buffer, NamedBarrier."""
+"""Parsers of ports, buffers and named barriers: Block -> Port, Buffer, NamedBarrier."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pipelink_rules.contract.block_parser import Block, ContractSink
 from pipelink_rules.contract.yaml_tree import Node, ScalarNode, SequenceNode
-from pipelink_rules.diagnostics.wording import similar_name_help
+from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.model.contract import (
     Buffer,
     Layout,
@@ -73,6 +73,7 @@ COMPILE_TIME = ("param",)
 LAUNCH_TIME = ("param", "symbol")
 PER_ITEM = ("param", "field")
 MOST_STAGES = 32
+STAGES_OF_PRODUCER = "the producer declares the number of stages"
 
 
 def parse_role_name(block: Block, roles: Collection[str], default: str = "") -> str:
@@ -83,17 +84,12 @@ def parse_role_name(block: Block, roles: Collection[str], default: str = "") -> 
 
 def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
     if node.text not in roles:
-        block.sink.add(
-            "PL0016",
-            f"{block.what} names role `{node.text}`, which is not declared",
-            node.span,
-            suggestions=similar_name_help(node.text, roles, "roles"),
-        )
+        block.sink.unknown("PL0016", "role", node.text, block.what, node.span, roles)
     return node.text
 
 
 def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
-    """One port; clauses that do not fit its space are findings."""
+    """Parse one port and report the clauses that do not apply to its space."""
     space = block.word("space", SPACES, "")
     role = parse_role_name(block, roles)
     if space:
@@ -101,10 +97,10 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
             if space not in spaces:
                 block.refuse(clause, f"its space is {space}")
         for clause in NEEDED[space]:
-            block.require(clause, f"its space is {space}")
+            block.require(clause, f"whose space is {space}")
     out = block.word("direction", DIRECTIONS, "in") == "out"
     if space == "scalar" and out:
-        block.refuse("direction", "a scalar is given by the caller")
+        block.refuse("direction", "the caller passes the scalar")
     if space == "counter":
         _check_counter(block, out)
     elif space == "global":
@@ -117,19 +113,17 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
         scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
         members = (_parse_member("", block, scope, block.span),)
     if space == "tensor_memory" and not out:
-        block.refuse("stages", "it reads; the producer says how many stages there may be")
+        block.refuse("stages", STAGES_OF_PRODUCER)
     two = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
     if space in two and members[0].shape and len(members[0].shape) != 2:
-        block.sink.add(
-            "PL0017",
-            f"{block.named('shape')} is not that of "
-            + ("a fragment" if space == "registers" else "tensor memory"),
+        block.invalid(
             block.value_spans["shape"],
-            expected=two[space],
-            found=f"{len(members[0].shape)} extents",
+            f"wrong number of extents in {block.named('shape')}",
+            f"2 extents: {two[space]}",
+            plural(len(members[0].shape), "extent"),
         )
     if space == "registers" and not out:
-        block.refuse("in_place", "only an out port may live in the registers of an in port")
+        block.refuse("in_place", "only an out port can use the registers of an in port")
     word = block.scalar("in_place", "the name of a port")
     return Port(
         name=name,
@@ -159,38 +153,37 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
 
 
 def check_in_place(sink: ContractSink, ports: dict[str, Port]) -> None:
-    """`in_place` names a register in port of the same role with the same fragment."""
+    """Check that `in_place` names a register in port of the same role with the same fragment."""
     for port in ports.values():
         if not port.in_place:
             continue
-        other = ports.get(port.in_place)
         usable = [
             item.name
             for item in ports.values()
             if (item.space, item.direction, item.role, item.fragment)
             == ("registers", "in", port.role, port.fragment)
         ]
-        if other is None or other.name not in usable:
+        if port.in_place not in usable:
+            known = "unusable" if port.in_place in ports else "unknown"
             sink.add(
                 "PL0016",
-                f"`in_place` of port `{port.name}` names `{port.in_place}`, "
-                + ("which is not declared" if other is None else "which is not such a port"),
+                f"{known} port `{port.in_place}` in `in_place` of port `{port.name}`",
                 port.where("in_place"),
                 expected=f"a register in port of role `{port.role}` with the same fragment",
-                suggestions=similar_name_help(port.in_place, usable, "such ports"),
+                suggestions=similar_name_help(port.in_place, usable, "usable ports"),
             )
 
 
 def _check_ring(block: Block, out: bool) -> None:
     if not out:
-        block.refuse("tx_bytes", "it reads; the producer announces the bytes")
-        block.refuse("stages", "it reads; the producer says how many stages there may be")
+        block.refuse("tx_bytes", "the producer declares the bytes of an item")
+        block.refuse("stages", STAGES_OF_PRODUCER)
     elif "proxy" in block and block.word("proxy", PROXIES, "") == "async":
         if not block.flag("raw", False):
-            block.require("tx_bytes", "copies of the async proxy complete by bytes")
+            block.require("tx_bytes", "whose copies complete by their bytes")
     else:
         block.refuse(
-            "tx_bytes", "its proxy is generic, which completes by arrivals", "set `proxy: async`"
+            "tx_bytes", "its proxy is generic and completes by arrivals", "set `proxy: async`"
         )
 
 
@@ -209,22 +202,21 @@ def _parse_member(name: str, block: Block, scope: tuple[str, ...], span: Span) -
     modes = block.items("strides", "strides")
     strides = tuple(mode for node in modes if (mode := _parse_mode(block, node, scope)))
     if modes and shape and len(modes) != len(shape):
-        block.sink.add(
-            "PL0017",
-            f"{block.named('strides')} has another rank than `shape`",
+        block.invalid(
             block.value_spans["strides"],
-            expected=f"{len(shape)} strides, one a mode of the shape",
-            found=str(len(modes)),
+            f"rank of {block.named('strides')} differs from the rank of `shape`",
+            plural(len(shape), "stride"),
+            plural(len(modes), "stride"),
         )
     swizzle = block.choice("swizzle", SWIZZLES, 0) if "item" not in block else 0
-    place = block.value_spans.get("swizzle", block.value_spans.get("strides", span))
-    return Member(name, block.dtype("dtype"), shape, Layout(strides, swizzle, place), span)
+    where = block.value_spans.get("swizzle", block.value_spans.get("strides", span))
+    return Member(name, block.dtype("dtype"), shape, Layout(strides, swizzle, where), span)
 
 
 def _parse_mode(
     block: Block, node: Node, scope: tuple[str, ...]
 ) -> Expr | tuple[tuple[Expr, Expr], ...] | None:
-    """A stride, or a nested mode as a list of [extent, stride] pairs, innermost first."""
+    """Parse a stride, or a nested mode: a list of [extent, stride] pairs, innermost first."""
     if not isinstance(node, SequenceNode):
         return block.expression(node, "strides", scope)
     pairs = []
@@ -248,18 +240,17 @@ def _parse_stages(block: Block) -> Stages:
     least = inner.integer("min", 1, 1, MOST_STAGES)
     most = inner.integer("max", max(8, least), 1, MOST_STAGES)
     if most < least:
-        block.sink.add(
-            "PL0017",
-            f"{block.named('stages')} leaves no choice",
+        block.invalid(
             block.value_spans["stages"],
-            expected="min <= max",
-            found=f"min {least}, max {most}",
+            f"empty range of {block.named('stages')}",
+            "min <= max",
+            f"min {least}, max {most}",
         )
     return Stages(least, max(least, most), inner.span)
 
 
 def parse_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
-    """One buffer."""
+    """Parse one buffer."""
     return Buffer(
         name=name,
         role=parse_role_name(block, roles),
@@ -271,34 +262,33 @@ def parse_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
 
 
 def parse_barrier(name: str, block: Block, roles: Collection[str]) -> NamedBarrier:
-    """One named barrier."""
+    """Parse one named barrier."""
     members = tuple(_role(block, node, roles) for node in block.words("roles", "roles"))
     count = block.expr("count", COMPILE_TIME) or Expr("32")
     return NamedBarrier(name, members, count, block.span)
 
 
 def _parse_tile(block: Block) -> TileAccess | None:
-    """The clause `tile` of a global port."""
+    """Parse the clause `tile` of a global port."""
     inner = block.block("tile", TILE_KEYS)
     if inner is None:
         return None
-    inner.require("box", "it cannot be derived: no ring tile is copied")
+    inner.require("box", "which cannot be derived: no ring tile is copied")
     box = inner.exprs("box", COMPILE_TIME)
     shape = block.nodes.get("shape")
     if box and isinstance(shape, SequenceNode) and not len(box) == len(shape.items) <= 5:
-        block.sink.add(
-            "PL0017",
-            f"{inner.named('box')} has another rank than `shape`, or more than 5 modes",
+        block.invalid(
             inner.value_spans["box"],
-            expected=f"{len(shape.items)} extents, slowest first",
-            found=str(len(box)),
+            f"wrong number of extents in {inner.named('box')}",
+            f"{plural(len(shape.items), 'extent')} like `shape`, at most 5",
+            plural(len(box), "extent"),
         )
     swizzle = inner.choice("swizzle", SWIZZLES, 0)
     return TileAccess(box, swizzle, _parse_along(inner), inner.span)
 
 
 def _parse_along(block: Block) -> tuple[str, ...] | None:
-    """The work fields that the coordinates depend on; None where it is left out."""
+    """Parse the work fields that the coordinates depend on; None where they are not written."""
     if "along" not in block:
         return None
     known = block.sink.known
@@ -310,31 +300,28 @@ def _parse_along(block: Block) -> tuple[str, ...] | None:
             found.append(node.text)
         else:
             fields = [name for name, kind in known.items() if kind == "field"]
-            block.sink.add(
-                "PL0016",
-                f"{block.named('along')} names `{node.text}`, which is not a work field",
-                node.span,
-                suggestions=similar_name_help(node.text, fields, "work fields"),
-            )
+            where = block.named("along")
+            block.sink.unknown("PL0016", "work field", node.text, where, node.span, fields)
     return tuple(sorted(set(found)))
 
 
 def _check_counter(block: Block, out: bool) -> None:
-    """Who signals says how many counters there are and how often a signal counts."""
+    """Check that the signaling port declares the number of counters and of arrivals."""
     if out:
-        block.require("count", "it signals, and is the one that knows how many counters there are")
+        block.require("count", "which signals")
     else:
         for clause in ("count", "arrivals"):
-            block.refuse(clause, "it waits; the port that signals says so")
+            block.refuse(clause, "the port that signals declares it")
 
 
 def _check_scratch(block: Block, out: bool) -> None:
-    """Scratch is reached by plain addresses; who writes it says what is there at first."""
+    """Check that the writing port of scratch memory declares its contents at launch."""
     if not block.flag("scratch", False):
         block.refuse("init", "it is a tensor of the caller", "set `scratch: true`")
         return
-    block.refuse("tile", "scratch memory is reached by plain addresses")
+    block.refuse("tile", "scratch memory is accessed by plain addresses")
     if out:
-        block.require("init", "somebody may have to clear it", "`init: none` or `init: zero`")
+        reason = "which writes scratch memory"
+        block.require("init", reason, "add `init: none` or `init: zero`")
     else:
-        block.refuse("init", "it reads; the port that writes says what is there at first")
+        block.refuse("init", "the port that writes declares it")

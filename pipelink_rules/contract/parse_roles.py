@@ -1,4 +1,4 @@
-"""How is a role read?  Block -> Role."""
+"""Parser of roles: Block -> Role."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def parse_role(
     name: str,
     block: Block,
     work: Work | None,
-    reach: OperationScope,
+    scope: OperationScope,
 ) -> Role:
     scheduler = block.flag("scheduler", False)
     for key in ("warps", "body"):
         if scheduler:
             block.refuse(key, "a tile scheduler runs inside the other roles")
         else:
-            block.require(key, "it runs on warps of its own")
+            block.require(key, "which runs on its own warps")
     if scheduler:
         for key in ("registers", "converged", "split", "prologue", "epilogue"):
             block.refuse(key, "a tile scheduler runs inside the other roles")
@@ -38,7 +38,7 @@ def parse_role(
                 "the work of this component is an input",
                 "set `direction: out` of `work`",
             )
-    bodies = {key: parse_body(block, key, reach) for key in ("prologue", "body", "epilogue")}
+    bodies = {key: parse_body(block, key, scope) for key in ("prologue", "body", "epilogue")}
     mma = uses_mma(bodies["body"])
     return Role(
         name=name,
@@ -61,11 +61,13 @@ def _parse_registers(block: Block, mma: bool) -> Registers:
         return Registers(least, least, least)
     if mma:
         inner.require(
-            "entry", "it issues wgmma", "for m64nN with an f32 accumulator: `entry: N // 2 + 26`"
+            "entry",
+            "which issues wgmma",
+            "add `entry: N // 2 + 26`, the measured count for m64nN with an f32 accumulator",
         )
     least = inner.expr("min", COMPILE_TIME) or least
     want = inner.expr("want", COMPILE_TIME) or least
-    # Without wgmma any entry count compiles: setmaxnreg raises it before the role begins.
+    # Without wgmma any entry count compiles: setmaxnreg raises it before the role starts.
     entry = inner.expr("entry", COMPILE_TIME) or Expr("24")
     probed = "min" not in inner or inner.is_derived("min")
     return Registers(least, want, entry, inner.span, probed)

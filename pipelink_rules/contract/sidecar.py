@@ -1,4 +1,4 @@
-"""What travels with an object?  Variant and BuildRecord <-> `<component>.contract.yaml`.
+"""The sidecar and the interface of an object: Variant, BuildRecord <-> `<component>.contract.yaml`.
 
     format: pipelink/sidecar/2
     digests: {build: ..., interface: ...}   sha256 of each half as compact canonical JSON
@@ -41,7 +41,7 @@ Noun = TypeVar("Noun")
 
 
 def dump_sidecar(variant: Variant, build: BuildRecord) -> str:
-    """The text of a sidecar."""
+    """Return the text of a sidecar."""
     halves = {"build": encode(build), "interface": _bare(encode(interface_of(variant)))}
     data = {"format": FORMAT, "digests": {k: _digest(halves[k]) for k in HALVES}}
     head = f"# {variant.name}: contract and build record of one object. Generated, do not edit.\n"
@@ -49,9 +49,9 @@ def dump_sidecar(variant: Variant, build: BuildRecord) -> str:
 
 
 def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
-    """The two halves of a sidecar; the contract's `file` and `span` are the sidecar itself.
+    """Return the two halves of a sidecar; the contract's `file` and `span` are the sidecar itself.
 
-    PL0020 where it is not a sidecar, PL0021 where a half is not what its digest says, PL0022
+    Raise PL0020 where it is not a sidecar, PL0021 where a half does not match its digest, PL0022
     where another version of PipeLink wrote it.
     """
     file = describe(path)
@@ -63,11 +63,11 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
     if written != FORMAT:
         raise error(
             "PL0022",
-            f"{file} is a sidecar of another version of PipeLink",
+            f"{file} was written by another version of PipeLink",
             Span(file),
             expected=f"format: {FORMAT}",
             found=f"{'format' if 'format' in data else 'sidecar'}: {str(written)[:40]}",
-            suggestions=("build the component again with this version",),
+            suggestions=("run `scons` to rebuild the component with this version",),
             subject=file,
         )
     digests = data.get("digests")
@@ -78,12 +78,13 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
         if digests.get(half) != actual:
             raise error(
                 "PL0021",
-                f"the `{half}:` half of {file} was changed after it was written",
+                f"the `{half}` half of {file} was modified after the build",
                 Span(file, *_line_of(Path(path), half), len(half)),
                 expected=f"sha256 {digests.get(half)}",
                 found=f"sha256 {actual}",
-                at_run_time="the contract no longer describes the object",
-                suggestions=("restore the file, or build the component again",),
+                at_run_time="the checked contract does not describe the object: hang, data race or "
+                "wrong results",
+                suggestions=("restore the file", "or run `scons` to rebuild the component"),
                 subject=f"{file}: {half}",
             )
     variant = _noun(Variant, data["interface"], file)
@@ -93,16 +94,16 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
 
 
 def _check_names(variant: Variant, file: str) -> None:
-    """Component and digest are parts of file names: nothing in them may lead elsewhere."""
+    """Check that component and digest, which are parts of paths, cannot name another folder."""
     component = variant.contract.component
     if reason := invalid_identifier_reason(component):
-        raise _no_sidecar(file, f"`{component[:80]}` cannot name a component: {reason}")
+        raise _no_sidecar(file, f"invalid component name `{component[:80]}`: {reason}")
     if not DIGEST.fullmatch(variant.digest):
-        raise _no_sidecar(file, f"`{variant.digest[:80]}` is no digest of a variant")
+        raise _no_sidecar(file, f"`{variant.digest[:80]}` is not the digest of a variant")
 
 
 def _bare(data: Any) -> Any:
-    """Without the empty spans, which say nothing here."""
+    """Remove the empty spans."""
     if isinstance(data, dict):
         return {k: _bare(v) for k, v in data.items() if k not in ("span", "spans") or v}
     return [_bare(item) for item in data] if isinstance(data, list) else data
@@ -111,7 +112,7 @@ def _bare(data: Any) -> Any:
 def _digest(half: Any) -> str:
     try:
         text = json.dumps(half, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    except (TypeError, ValueError):  # what YAML can say and JSON cannot: dates, sets
+    except (TypeError, ValueError):  # YAML values that JSON does not have: dates, sets
         text = repr(type(half))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -124,7 +125,7 @@ def _read(path: Path, file: str) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         raise _no_sidecar(file, getattr(problem, "strerror", None) or str(problem)) from None
     if len(data) > LARGEST_FILE:
-        raise _no_sidecar(file, f"it is larger than {LARGEST_FILE} bytes")
+        raise _no_sidecar(file, f"it is larger than {LARGEST_FILE:,} bytes")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         text = data.decode()
@@ -138,7 +139,7 @@ def _read(path: Path, file: str) -> dict[str, Any]:
             if depth > DEEPEST:
                 raise _no_sidecar(file, "it is nested too deeply")
             if nodes > MOST_NODES:
-                raise _no_sidecar(file, f"it has more than {MOST_NODES} values")
+                raise _no_sidecar(file, f"it has more than {MOST_NODES:,} values")
         found = yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError, TypeError) as problem:
         raise _no_sidecar(file, " ".join(str(problem).split())[:200]) from None
@@ -165,13 +166,13 @@ def _no_sidecar(file: str, reason: str) -> PipelinkError:
         f"{file} is not a sidecar: {reason}",
         Span(file),
         expected="the `.contract.yaml` that the build writes next to an object",
-        suggestions=("build the component again",),
+        suggestions=("run `scons` to rebuild the component",),
         subject=file,
     )
 
 
 def interface_of(variant: Variant) -> Variant:
-    """The variant as check, place and collect may see it."""
+    """Return the variant as program, check and place may see it."""
     measured = tuple(
         (
             role,
@@ -185,12 +186,12 @@ def interface_of(variant: Variant) -> Variant:
 
 
 def dump_interface(variant: Variant) -> str:
-    """`<component>.interface.json`; `files.codec.read_json(path, Variant)` reads it."""
+    """Return `<component>.interface.json`; `files.codec.read_json(path, Variant)` reads it."""
     return to_json(interface_of(variant))
 
 
 def without_spans(variant: Variant) -> Variant:
-    """The variant without spans, file names and summary: what a comment cannot change."""
+    """Return the variant without spans, file names and summary, which a comment could change."""
     contract = _strip(variant.contract)
     return replace(variant, contract=replace(contract, summary="", file=""))
 
@@ -219,7 +220,10 @@ _NOT_WORDS = frozenset(
 
 
 def canonical_yaml(data: dict[str, Any], order: tuple[str, ...] = ()) -> str:
-    """The text of a mapping; `order` puts some of its keys first."""
+    """Return the text of a mapping; `order` puts some of its keys first.
+
+    The other keys are sorted; every scalar that is not a plain word is JSON, which is also YAML.
+    """
     lines: list[str] = []
     for key in (*order, *sorted(set(data) - set(order))):
         _emit(lines, 0, f"{_scalar(key)}:", data[key])
@@ -227,7 +231,7 @@ def canonical_yaml(data: dict[str, Any], order: tuple[str, ...] = ()) -> str:
 
 
 def _emit(lines: list[str], depth: int, head: str, value: Any, dash: str = "") -> None:
-    """Lines of `head` and its value; after a dash the contents are two columns further in."""
+    """Add the lines of `head` and its value; after a dash the contents are indented further."""
     pad = "  " * depth + dash
     inner = depth + 1 + (len(dash) // 2)
     if isinstance(value, dict) and value:
@@ -257,7 +261,7 @@ def _emit_item(lines: list[str], depth: int, item: Any) -> None:
 
 
 def _flow(value: list[Any]) -> str | None:
-    """A short list on one line; None where it holds mappings of more than one key."""
+    """Return a list on one line, None where it holds mappings of more than one key."""
     parts = []
     for item in value:
         if isinstance(item, dict) and len(item) > 1:

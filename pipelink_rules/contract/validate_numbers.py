@@ -1,7 +1,7 @@
-"""Are the numbers of a bound contract possible at all?  Contract, bound Contract -> findings.
+"""Validation of the numbers of a bound contract: Contract, bound Contract -> diagnostics.
 
-Limits that hold for every program: a role needs a warp, a thread has 255 registers, a box has 256
-elements a side.  What depends on neighbours or on a target belongs to check and place.
+These limits hold in every program: a role has a warp, a thread has 255 registers, a box has 256
+elements a side.  Limits that depend on connected components or on a target are in check and place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TX_BYTES = 2**20 - 1  # PTX ISA, mbarrier: range of tx-count
 BOX_SIDE = 256  # CUDA driver API, cuTensorMapEncodeTiled
 EXTENT = 2**31 - 1
 TENSOR_LANES = 128
-MOST_TIMES = 256  # items of one value of a work field that a schedule may number
+MOST_TIMES = 256  # work tiles of one value of a work field that a tile scheduler may number
 CLUSTER = 8  # CTAs of a portable cluster (CUDA programming guide, thread block clusters)
 
 
@@ -36,7 +36,7 @@ class _Bounds:
     def number(
         self, expr: Expr | None, clause: str, least: int, most: int, step: int = 1, why: str = ""
     ) -> int | None:
-        """The literal, after a finding where it is out of range; None where it is not known yet."""
+        """Return the literal, None where it is not known yet; report one out of range."""
         value = expr.literal if expr is not None else None
         if expr is None or value is None:
             return None
@@ -46,16 +46,16 @@ class _Bounds:
         return value
 
     def add(self, span: Span | None, clause: str, expected: str, found: str, why: str = "") -> None:
-        """Records a clause that came out impossible."""
+        """Report a clause whose value is impossible."""
         numbers = ", ".join(f"{name}={value}" for name, value in sorted(self.values.items()))
         labels = [Label(span, f"with {numbers}" if numbers else "")] if span else []
         if span and any(item.found == found and item.labels[0].span == span for item in self.found):
-            return  # the same expression, taken over by another clause
+            return  # the same expression, used by another clause
         labels += [Label(self.place, "given here")] if self.place else []
         self.found.append(
             Diagnostic(
                 "PL0029",
-                f"{clause} of {self.component} comes out as {found}",
+                f"{clause} of `{self.component}` evaluates to {found}",
                 tuple(labels),
                 expected=expected,
                 found=found,
@@ -68,7 +68,7 @@ class _Bounds:
 def check_bound(
     contract: Contract, bound: Contract, values: Mapping[str, Value], place: Span | None
 ) -> None:
-    """Raises PL0029 for every number that no program could use."""
+    """Raise PL0029 for every number that no program could use."""
     bounds = _Bounds(contract, values, place)
     for role in bound.roles:
         if role.scheduler:
@@ -120,7 +120,7 @@ def check_bound(
             f"`index_within.of` of work field `{field.name}`",
             1,
             MOST_TIMES,
-            why="every one of these items is judged by itself",
+            why="every one of these work tiles is analyzed separately",
         )
     for extent in bound.work.tile if bound.work else ():
         bounds.number(extent, "`tile` of `work`", 1, EXTENT)

@@ -30,7 +30,7 @@ class WorkKind:
 
 
 def find_kind(name: str, contract: str) -> WorkKind | None:
-    """The kind of that name for a contract file; None where no file declares it."""
+    """Return the kind of that name for a contract file, None where no file declares it."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,80}", name):
         return None
     for folder in _folders(contract):

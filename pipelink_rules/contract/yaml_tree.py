@@ -1,9 +1,9 @@
-"""What does a contract file say, as plain nodes?  bytes -> Scalar, Items, Table, with places.
+"""Parser of YAML files: bytes -> scalar, sequence and mapping nodes with spans.
 
-A strict part of YAML: one document of mappings, lists and scalars.  Aliases, anchors and tags are
-refused (a contract is a flat text for people, and aliases can blow up), so is deep nesting.
-Scalars stay text: the reader of a clause knows whether it wants a number or a word, so `no`,
-`1.0` and `0x10` are never turned into something else behind the author's back.
+It accepts a strict part of YAML: one document of mappings, lists and scalars.  Aliases, anchors,
+tags and deep nesting are errors: contracts do not need them, and aliases can expand without bound.
+Scalars stay text, because only the parser of a clause knows whether it requires a number or a word:
+`no`, `1.0` and `0x10` are not converted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class SequenceNode:
 
 @dataclass(frozen=True)
 class MappingNode:
-    """A mapping; a key written twice is there twice."""
+    """A mapping; a duplicate key has two entries."""
 
     entries: tuple[tuple[ScalarNode, Node], ...]
     span: Span
@@ -53,14 +53,14 @@ Node = ScalarNode | SequenceNode | MappingNode
 
 
 def kind_of(node: Node) -> str:
-    """How messages call a node."""
+    """Return the node as messages describe it."""
     if isinstance(node, ScalarNode):
         return f"`{node.text[:40]}`" if node.text else "nothing"
     return "a list" if isinstance(node, SequenceNode) else "a mapping"
 
 
 def describe(path: str | Path) -> str:
-    """The path as the user would type it: relative to the working directory where it is below."""
+    """Return the path relative to the working directory where it is below it, else unchanged."""
     try:
         return Path(path).resolve().relative_to(Path.cwd().resolve()).as_posix()
     except (ValueError, OSError, RuntimeError):  # the last one: a link to itself
@@ -68,7 +68,7 @@ def describe(path: str | Path) -> str:
 
 
 def read_text(path: str | Path, file: str) -> str:
-    """The text of a file; PL0001 where it cannot be read, is too large or is not UTF-8."""
+    """Return the text of a file; raise PL0001 where it is missing, too large or not UTF-8."""
     try:
         require_content(path)
         with open(path, "rb") as stream:
@@ -76,7 +76,7 @@ def read_text(path: str | Path, file: str) -> str:
     except FileNotFoundError:
         raise error(
             "PL0001",
-            f"there is no file {file}",
+            f"{file} does not exist",
             Span(file),
             suggestions=_neighbours(Path(path)),
             subject=file,
@@ -87,7 +87,7 @@ def read_text(path: str | Path, file: str) -> str:
     if len(data) > LARGEST_FILE:
         raise error(
             "PL0001",
-            f"{file} is larger than {LARGEST_FILE} bytes",
+            f"{file} is larger than {LARGEST_FILE:,} bytes",
             Span(file),
             expected="the contract of one component",
             subject=file,
@@ -100,7 +100,7 @@ def read_text(path: str | Path, file: str) -> str:
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
         raise error(
             "PL0001",
-            f"{file} is not UTF-8: byte 0x{data[problem.start]:02x}",
+            f"{file} is not valid UTF-8: byte 0x{data[problem.start]:02x}",
             Span(file, line, column),
             suggestions=("save the file as UTF-8",),
             subject=file,
@@ -108,10 +108,10 @@ def read_text(path: str | Path, file: str) -> str:
 
 
 def require_content(path: str | Path) -> None:
-    """Raises ValueError for pipes and devices, on which reading may never end."""
-    place = Path(path)
-    if place.exists() and not place.is_file() and not place.is_dir():
-        raise ValueError("it is no regular file")
+    """Raise ValueError for pipes and devices, from which reading may never end."""
+    file = Path(path)
+    if file.exists() and not file.is_file() and not file.is_dir():
+        raise ValueError("it is not a regular file")
 
 
 def _neighbours(path: Path) -> tuple[str, ...]:
@@ -119,11 +119,11 @@ def _neighbours(path: Path) -> tuple[str, ...]:
         found = sorted(item.name for item in path.parent.glob("*.contract.yaml"))
     except OSError:
         return ()
-    return (f"beside it: {', '.join(found[:8])}",) if found else ()
+    return (f"contracts in this folder: {', '.join(found[:8])}",) if found else ()
 
 
 def parse_yaml(text: str, file: str) -> Node:
-    """The one document of a text; PL0002 where it is not YAML, PL0003 where it is too much YAML."""
+    """Return the document of a text; raise PL0002 for invalid and PL0003 for unsupported YAML."""
     builder = _Builder(text, file)
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
@@ -134,7 +134,7 @@ def parse_yaml(text: str, file: str) -> Node:
         reason = problem.problem or problem.context or "it cannot be parsed"
         raise error(
             "PL0002",
-            f"this is not YAML: {reason}",
+            f"invalid YAML: {reason}",
             place,
             notes=(problem.context,) if problem.context and problem.problem else (),
             suggestions=_yaml_help(reason),
@@ -145,13 +145,13 @@ def parse_yaml(text: str, file: str) -> Node:
         lines = LINE_BREAKS.split(before)
         raise error(
             "PL0002",
-            f"this is not YAML: the character U+{ord(text[problem.position]):04X} is not allowed",
+            f"invalid YAML: the character U+{ord(text[problem.position]):04X} is not allowed",
             Span(file, len(lines), len(lines[-1]) + 1),
             subject=file,
         ) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as problem:
         reason = " ".join(str(problem).split())[:200]
-        raise error("PL0002", f"this is not YAML: {reason}", Span(file), subject=file) from None
+        raise error("PL0002", f"invalid YAML: {reason}", Span(file), subject=file) from None
     return builder.root if builder.root is not None else MappingNode((), Span(file, 1, 1))
 
 
@@ -159,9 +159,9 @@ def _yaml_help(reason: str) -> tuple[str, ...]:
     if "\\t" in reason:
         return ("indent with spaces",)
     if "mapping values are not allowed" in reason:
-        return ("a text with `: ` in it needs quotes",)
+        return ("quote the text that contains `: `",)
     if "cannot start any token" in reason:
-        return ("put the text into quotes",)
+        return ("quote the text",)
     if "',' or" in reason:
         return ("close every [ with ] and every { with }",)
     return ()
@@ -182,17 +182,17 @@ class _Builder:
         start = event.start_mark
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise self.refuse(
-                event, "anchors and aliases are not used in contracts", "repeat the text"
+                event, "anchors and aliases are not supported in contracts", "repeat the text"
             )
         if getattr(event, "tag", None) is not None:
-            raise self.refuse(event, "tags are not used in contracts", "leave the tag out")
+            raise self.refuse(event, "tags are not supported in contracts", "remove the tag")
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
-                raise self.refuse(event, "a second document begins here", "one contract a file")
+                raise self.refuse(event, "second document in one file", "write one file each")
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             if len(self.open) >= DEEPEST:
-                raise self.refuse(event, f"this is nested more than {DEEPEST} deep", "")
+                raise self.refuse(event, f"nesting is deeper than {DEEPEST} levels", "")
             kind = "table" if isinstance(event, yaml.MappingStartEvent) else "items"
             self.open.append((kind, start, []))
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
@@ -211,7 +211,7 @@ class _Builder:
     def add(self, node: Node) -> None:
         self.count += 1
         if self.count > MOST_NODES:
-            raise error("PL0003", f"more than {MOST_NODES} values", node.span, subject=self.file)
+            raise error("PL0003", f"more than {MOST_NODES:,} values", node.span, subject=self.file)
         if self.open:
             self.open[-1][2].append(node)
         else:
@@ -227,7 +227,7 @@ class _Builder:
         return error("PL0003", reason, span, suggestions=(fix,) if fix else (), subject=self.file)
 
     def place(self, start: yaml.Mark, end: yaml.Mark) -> Span:
-        """From one mark to the other, cut at the end of the first line."""
+        """Return the span between two marks, cut at the end of the first line."""
         line = self.lines[start.line] if start.line < len(self.lines) else ""
         stop = end.column if end.line == start.line else _before_comment(line)
         return Span(self.file, start.line + 1, start.column + 1, max(1, stop - start.column))

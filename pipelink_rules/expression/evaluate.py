@@ -1,4 +1,4 @@
-"""The value of an expression: text or checked syntax tree, names -> integer or dtype.
+"""Evaluation of expressions: text or checked syntax tree, names -> integer or dtype.
 
 The launcher evaluates the expressions of a manifest with `value_of`, `names_in` and `solve_for`.
 """
@@ -23,7 +23,7 @@ Value = int | str  # a dtype is its name
 
 
 def value_of(text: str, symbols: Mapping[str, int]) -> int:
-    """The integer value of a text; a comparison is 0 or 1.  Raises ExpressionError."""
+    """Return the integer value of a text, 0 or 1 of a comparison; raise ExpressionError."""
     try:
         return number(parse(text), symbols)
     except KeyError as unknown:
@@ -31,7 +31,7 @@ def value_of(text: str, symbols: Mapping[str, int]) -> int:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """The names that an expression reads, dtype names and functions left out."""
+    """Return the names in an expression, without dtype names and functions."""
     return frozenset(
         node.id
         for node in ast.walk(parse(text))
@@ -40,7 +40,7 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def solve_for(text: str, name: str, wanted: int) -> int | None:
-    """The value of the only name of `text` that makes it `wanted`; None unless it is affine."""
+    """Return the value of the only name of `text` for which it is `wanted`; None unless affine."""
     at_zero = value_of(text, {name: 0})
     slope = value_of(text, {name: 1}) - at_zero
     if slope == 0 or (wanted - at_zero) % slope:
@@ -51,7 +51,7 @@ def solve_for(text: str, name: str, wanted: int) -> int | None:
 
 def _divisor_is_zero(node: ast.expr, divisor: ast.expr) -> ExpressionError:
     start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
-    return DivisionByZero(f"`{ast.unparse(divisor)}` is 0, and it divides by it", start, end)
+    return DivisionByZero(f"the divisor `{ast.unparse(divisor)}` is 0", start, end)
 
 
 def _refuse(node: ast.AST, reason: str, hint: str = "") -> ExpressionError:
@@ -60,16 +60,16 @@ def _refuse(node: ast.AST, reason: str, hint: str = "") -> ExpressionError:
 
 
 def number(node: ast.expr, env: Mapping[str, Value]) -> int:
-    """Its integer; KeyError for a name without a value, Refused where there is no integer."""
+    """Return the integer value; raise KeyError for an unknown name, else ExpressionError."""
     value = evaluate_tree(node, env)
     if isinstance(value, str):
-        hint = f"`sizeof({ast.unparse(node)})` is its size in bytes"
+        hint = f"write `sizeof({ast.unparse(node)})` for its size in bytes"
         raise _refuse(node, f"`{ast.unparse(node)}` is a dtype, not a number", hint)
     return value
 
 
 def evaluate_tree(node: ast.expr, env: Mapping[str, Value]) -> Value:
-    """Its integer or dtype; KeyError and Refused as `number`."""
+    """Return the integer or dtype; raise the errors of `number`."""
     if isinstance(node, ast.Constant):
         return int(node.value)  # type: ignore[arg-type]
     if isinstance(node, ast.Name):
@@ -100,14 +100,14 @@ def _apply(node: ast.BinOp, left: int, right: int) -> int:
         raise _divisor_is_zero(node, node.right)
     value = ARITHMETIC[type(node.op)](left, right)
     if not -LARGEST < value < LARGEST:
-        raise _refuse(node, f"`{ast.unparse(node)}` is beyond 63 bits")
+        raise _refuse(node, f"`{ast.unparse(node)}` exceeds 63 bits")
     return value
 
 
 def _compare(node: ast.expr, op: ast.cmpop, left: Value, right: Value) -> bool:
     if isinstance(left, str) or isinstance(right, str):
         if not isinstance(op, (ast.Eq, ast.NotEq)) or type(left) is not type(right):
-            raise _refuse(node, "a dtype compares only with a dtype, by == or !=")
+            raise _refuse(node, "a dtype can only be compared with a dtype, by == or !=")
         return (left == right) is isinstance(op, ast.Eq)
     return COMPARISON[type(op)](left, right)
 

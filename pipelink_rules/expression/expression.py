@@ -1,10 +1,9 @@
-"""What does an expression of the contract language mean?  Expr, names -> int, or a smaller Expr.
+"""Evaluation and substitution of expressions with spans: Expr, names -> int, or a smaller Expr.
 
-The language: integers, names, + - * // %, comparisons (chained too), and/or/not, ceildiv(a, b),
-min(...), max(...), sizeof(dtype).  Division rounds down.  A dtype may only be compared (== or !=)
-or measured with sizeof.  Text is parsed into a syntax tree, checked against this list, and walked;
-nothing is ever handed to Python's own evaluation.
-"""
+The language has integers, names, + - * // %, comparisons (also chained), and/or/not, ceildiv(a, b),
+min(...), max(...) and sizeof(dtype).  Division rounds down.  A dtype can only be compared (== or
+!=) or measured with sizeof.  The text is parsed into a syntax tree, checked against this list and
+walked; Python never evaluates it."""
 
 from __future__ import annotations
 
@@ -22,18 +21,18 @@ from pipelink_rules.model.source_span import Expr, Span
 
 
 def check_syntax(expr: Expr | str) -> None:
-    """Raises PL0030 where the text is not an expression of the language."""
+    """Raise PL0030 where the text is not an expression of the language."""
     _tree(expr)
 
 
 def names(expr: Expr | str) -> frozenset[str]:
-    """The names it mentions, dtype names and functions left out."""
+    """Return the names in the expression, without dtype names and functions."""
     check_syntax(expr)
     return names_in(_text(expr))
 
 
 def name_span(expr: Expr, name: str) -> Span | None:
-    """Where the expression mentions `name` first."""
+    """Return the span of the first use of `name`."""
     for node in ast.walk(_tree(expr)):
         if isinstance(node, ast.Name) and node.id == name:
             return _span(expr, node.col_offset, node.end_col_offset)
@@ -41,7 +40,7 @@ def name_span(expr: Expr, name: str) -> Span | None:
 
 
 def evaluate(expr: Expr | str, env: Mapping[str, Value]) -> int:
-    """Its value (a condition is 1 or 0); PL0031 for an unknown name, PL0032 for no value."""
+    """Return the value, 1 or 0 of a condition; raise PL0031 for an unknown name, else PL0032."""
     tree = _tree(expr)
     try:
         return number(tree, env)
@@ -49,9 +48,9 @@ def evaluate(expr: Expr | str, env: Mapping[str, Value]) -> int:
         name = unknown.args[0]
         raise error(
             "PL0031",
-            f"`{_text(expr)}` needs `{name}`, which has no value here",
+            f"`{name}` has no value in expression `{_text(expr)}`",
             name_span(expr, name) if isinstance(expr, Expr) else None,
-            expected="names among " + ", ".join(sorted(env)) if env else "an expression of numbers",
+            expected="one of " + ", ".join(sorted(env)) if env else "an expression of numbers",
             found=name,
             subject=f"{_text(expr)}: {name}",
         ) from None
@@ -60,9 +59,9 @@ def evaluate(expr: Expr | str, env: Mapping[str, Value]) -> int:
 
 
 def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
-    """The expression with the names of `env` replaced and constants folded.
+    """Return the expression with the names of `env` replaced and constants folded.
 
-    The span stays that of the source.  PL0032 where a folded part has no value.
+    The span stays that of the source.  Raise PL0032 where a folded part has no value.
     """
     if expr.literal is not None:
         return expr
@@ -74,11 +73,11 @@ def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
 
 
 def equal(a: Expr | str, b: Expr | str, minimums: Mapping[str, int] | None = None) -> bool:
-    """Whether both give the same value for all names, each from its minimum (default 0) up.
+    """Whether both have the same value for all names, each from its minimum (default 0) up.
 
-    Decided by evaluation at fixed points: all small ones first, then spread values of growing
-    size.  Two different expressions that agree on all of them are possible but contrived.
-    A point where one has no value counts only if the other has one.
+    They are evaluated at fixed points: all small ones first, then spread values of growing size.
+    Different expressions that agree on all of them exist, but only contrived ones.  A point where
+    one has no value counts only if the other has one.
     """
     wanted = sorted(names(a) | names(b))
     if not wanted:
@@ -126,7 +125,7 @@ def _text(expr: Expr | str) -> str:
 
 
 def _span(expr: Expr | str, start: int, end: int | None) -> Span | None:
-    """The part of the expression's span between two columns, if it is on one line."""
+    """Return the part of the expression's span between two columns, if it is on one line."""
     if not isinstance(expr, Expr) or expr.span is None:
         return None
     text = expr.text
@@ -141,7 +140,7 @@ def _tree(expr: Expr | str) -> ast.expr:
     except ExpressionError as refused:
         raise error(
             "PL0030",
-            f"`{_shown(expr)}` is not an expression: {refused.reason}",
+            f"malformed expression `{_shown(expr)}`: {refused.reason}",
             _span(expr, refused.start, refused.end) if isinstance(expr, Expr) else None,
             expected="integers, names, + - * // %, comparisons, and/or/not, ceildiv/min/max/sizeof",
             suggestions=(refused.hint,) if refused.hint else (),
@@ -163,7 +162,7 @@ def _no_value(
     known = ", ".join(f"{name}={env[name]}" for name in sorted(names(expr)) if name in env)
     return error(
         "PL0032",
-        f"`{_shown(expr)}` has no value: {refused.reason}",
+        f"cannot evaluate `{_shown(expr)}`: {refused.reason}",
         _span(expr, refused.start, refused.end) if isinstance(expr, Expr) else None,
         notes=(f"with {known}",) if known else (),
         suggestions=(refused.hint,) if refused.hint else (),
@@ -175,7 +174,7 @@ def _no_value(
 
 
 def _fold(node: ast.expr, env: Mapping[str, Value]) -> ast.expr | int | str:
-    """The value where every name of the part is known, else the part with its parts folded."""
+    """Return the value where every name of the part is known, else the part with folded parts."""
     if all(
         item.id in env or item.id in DTYPES or item.id in FUNCTIONS
         for item in ast.walk(node)
@@ -198,7 +197,7 @@ def _fold(node: ast.expr, env: Mapping[str, Value]) -> ast.expr | int | str:
 
 
 def _neutral(op: ast.operator, left: object, right: object) -> ast.expr | None:
-    """`x` for x*1, 1*x, x+0, 0+x, x-0, x//1; x*6 for x*2*3."""
+    """Return `x` for x*1, 1*x, x+0, 0+x, x-0, x//1, and x*6 for x*2*3."""
     if isinstance(left, ast.expr) and (
         (right == 1 and isinstance(op, (ast.Mult, ast.FloorDiv)))
         or (right == 0 and isinstance(op, (ast.Add, ast.Sub)))

@@ -34,23 +34,23 @@ COMPARISON: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
     ast.NotEq: operator.ne,
 }
 UNCLOSED = "a `(` is not closed"
-IN_FLOW = "inside [ ] and { } a text with a comma needs quotes"
+IN_FLOW = "quote a text with a comma inside [ ] or { }"
 _CHARACTERS = re.compile(r"[A-Za-z0-9_ \t()+\-*/%<>=!,]*")
 _BAD_NUMBER = re.compile(r"(?<![A-Za-z0-9_])[0-9]+[A-Za-z_][A-Za-z0-9_]*")
 _HINTS = {
     "&&": "write `and`",
     "||": "write `or`",
-    "**": "write the product out",
-    "^": "there are no bit operations",
-    "&": "there are no bit operations; `and` joins conditions",
-    "|": "there are no bit operations; `or` joins conditions",
+    "**": "write a product",
+    "^": "use arithmetic instead of bit operations",
+    "&": "join conditions with `and`",
+    "|": "join conditions with `or`",
     "?": "write the two cases as `min`, `max` or a product with a comparison",
-    ".": "there are integers only",
+    ".": "use integers",
 }
 
 
 class ExpressionError(Exception):
-    """A reason and the columns of the text it is about."""
+    """An invalid expression: the reason, and the columns of the text that it applies to."""
 
     def __init__(self, reason: str, start: int = 0, end: int | None = None, hint: str = ""):
         super().__init__(reason)
@@ -63,7 +63,7 @@ class DivisionByZero(ExpressionError):
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> ast.expr:
-    """The tree of a text; raises Refused."""
+    """Return the tree of a text; raise ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError(f"it has {len(text)} characters, more than {LONGEST}")
     if not text.strip():
@@ -95,7 +95,7 @@ def parse(text: str) -> ast.expr:
 
 
 def _plain(message: str) -> str:
-    """Python's reason without Python's suggestions."""
+    """Return Python's reason without its suggestions."""
     known = {"leading zeros": "numbers have no leading zeros", "was never closed": UNCLOSED}
     for part, plain in known.items():
         if part in message:
@@ -113,11 +113,16 @@ def _check(node: ast.AST, depth: int, count: list[int]) -> None:
     children: list[ast.expr] = []
     if isinstance(node, ast.Constant):
         if type(node.value) is not int or node.value >= LARGEST:
-            reason = "this number is too large" if type(node.value) is int else "integers only"
+            is_integer = type(node.value) is int
+            reason = (
+                "this number is too large"
+                if is_integer
+                else "it has a literal that is not an integer"
+            )
             raise ExpressionError(reason, *place)
     elif isinstance(node, ast.Name):
         if node.id in FUNCTIONS:
-            raise ExpressionError(f"`{node.id}` is a function: `{node.id}(...)`", *place)
+            raise ExpressionError(f"function `{node.id}` is not called", *place)
     elif isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Div):
             raise ExpressionError(
@@ -146,13 +151,13 @@ def _check_call(node: ast.Call, place: tuple[int, int | None]) -> list[ast.expr]
     name = node.func.id if isinstance(node.func, ast.Name) else "this"
     if name not in FUNCTIONS:
         raise ExpressionError(
-            f"there is no function `{name}`", *place, "functions: " + ", ".join(FUNCTIONS)
+            f"unknown function `{name}`", *place, "functions: " + ", ".join(FUNCTIONS)
         )
     least, most = FUNCTIONS[name]
     if node.keywords or not least <= len(node.args) <= most:
         raise ExpressionError(
-            f"`{name}` takes {least}{'' if least == most else ' or more'} values", *place
+            f"`{name}` requires {least}{'' if least == most else ' or more'} arguments", *place
         )
     if name == "sizeof" and not isinstance(node.args[0], ast.Name):
-        raise ExpressionError("`sizeof` takes a dtype", *place)
+        raise ExpressionError("`sizeof` requires a dtype", *place)
     return node.args

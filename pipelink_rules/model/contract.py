@@ -1,4 +1,4 @@
-"""What a component needs and promises: the contract as loaded, and the variant as bound."""
+"""Nouns of a contract: parameters, ports, roles, buffers, work and the numerical contract."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RINGS = ("ring", "tensor_memory")  # spaces of ports that have stages, cursors a
 
 @dataclass(frozen=True)
 class Param:
-    """A compile-time parameter (design: params)."""
+    """A compile-time parameter."""
 
     name: str
     type: str  # "int" or "dtype"
@@ -83,7 +83,7 @@ class TileAccess:
 
 @dataclass(frozen=True)
 class Stages:
-    """How many stages a ring may have: the placement chooses."""
+    """The range of stages from which placement chooses."""
 
     minimum: int = 1
     maximum: int = 8
@@ -92,7 +92,7 @@ class Stages:
 
 @dataclass(frozen=True)
 class Port:
-    """Where data enters or leaves a role, typed.
+    """A typed endpoint of a role, where data enters or leaves.
 
     space: "ring" (shared-memory ring), "tensor_memory" (a ring whose stages are columns of tensor
     memory), "registers" (a fragment), "global" (a tensor of the caller, or scratch memory of the
@@ -105,24 +105,24 @@ class Port:
     direction: str  # "in" or "out"
     role: str
     members: tuple[Member, ...]  # ring: the tiles of one item; others: exactly one (scalar: none)
-    rate: Expr = Expr("1")  # items per work item
+    rate: Expr = Expr("1")  # items per work tile
     # ring and tensor_memory (arrivals, stages, rate: both)
-    proxy: str = "generic"  # how this side touches the slot: "generic" or "async"
-    arrivals: Expr = Expr("1")  # arrivals of this side per item: on full (out) or on empty (in)
-    tx_bytes: Expr | None = None  # ring out, proxy async: bytes announced per item
+    proxy: str = "generic"  # how the role accesses the stage: "generic" or "async"
+    arrivals: Expr = Expr("1")  # per item, on the full barrier (out) or the empty barrier (in)
+    tx_bytes: Expr | None = None  # ring out, proxy async: expected bytes per item
     stages: Stages = Stages()
     # registers
     fragment: str = ""  # "wgmma_m64": the accumulator fragment of wgmma m64nNk16, one per warpgroup
-    in_place: str = ""  # an out port that lives in the registers of this in port
-    pending: int = 0  # wgmma groups still in flight when it is handed over
+    in_place: str = ""  # out port: the in port whose registers it keeps
+    pending: int = 0  # wgmma groups still in flight when the next role gets it
     # global
     tile: TileAccess | None = None
     align: int = 16  # bytes, of the base pointer
     scratch: bool = False  # memory of the launcher, connected like a ring; not a tensor
-    init: str = ""  # scratch out: what it holds when a launch begins, "none" or "zero"
-    # counter; `arrivals` of an out port: how often one `signal` of the whole role counts
+    init: str = ""  # scratch out: its contents when a launch starts, "none" or "zero"
+    # counter; `arrivals` of an out port: by how much one `signal` of the whole role counts up
     count: Expr | None = None  # out: counters in the array, over symbols
-    scope: str = ""  # who synchronises by it: "cta", "cluster", "gpu" or "sys"
+    scope: str = ""  # the threads that it synchronizes: "cta", "cluster", "gpu" or "sys"
     # ring, global
     raw: bool = False  # the component issues its own copies and barrier operations
     # scalar
@@ -131,24 +131,24 @@ class Port:
     spans: tuple[tuple[str, Span], ...] = ()  # clause name -> place, for diagnostics
 
     def where(self, clause: str) -> Span | None:
-        """The place of one clause, or of the port where the clause was left to its default."""
+        """Return the span of a clause, or of the port where the clause is not written."""
         return dict(self.spans).get(clause, self.span)
 
 
 def round_registers(count: int) -> int:
-    """Rounded up to a multiple of 8, the granularity of registers (PTX ISA, setmaxnreg)."""
+    """Round up to a multiple of 8, the granularity of registers (PTX ISA, setmaxnreg)."""
     return -(-count // 8) * 8
 
 
 @dataclass(frozen=True)
 class Registers:
-    """Registers per thread that the role promises to need, and would like to have.
+    """Registers per thread that a role requires and can use.
 
     Expressions over parameters; literals once bound (minimum and want rounded up to 8).
     """
 
     minimum: Expr  # smallest setmaxnreg value without spills
-    want: Expr  # registers beyond this bring nothing
+    want: Expr  # more registers do not make it faster
     entry: Expr  # smallest register count at kernel entry that compiles (wgmma: N/2 + 26)
     span: Span | None = None
     probed: bool = False  # no minimum is written: an estimate until the register probe has run
@@ -160,24 +160,21 @@ class Role:
 
     name: str
     warps: Expr
-    converged: str = "warp"  # who calls runtime operations together: thread, warp, warpgroup, role
-    split: str = "role"  # how far its warps are independent: "role", "warpgroup" or "warp";
-    #                      a split role may run on fewer warps, its entry called once per share
+    converged: str = "warp"  # threads that call the runtime together: thread, warp, warpgroup, role
+    split: str = "role"  # the unit that is independent: "role", "warpgroup" or "warp"; a split role
+    #                      can run on fewer warps, with one call of its entry for each part
     registers: Registers = Registers(Expr("24"), Expr("24"), Expr("24"))
     scheduler: bool = False  # computes the work tile; runs inside every other role
-    prologue: tuple[
-        Operation | Repeat, ...
-    ] = ()  # once, before the first work item (runtime verbs only)
-    body: tuple[Operation | Repeat, ...] = ()  # per work item
-    epilogue: tuple[
-        Operation | Repeat, ...
-    ] = ()  # once, after the last work item (runtime verbs only)
+    # Before the first and after the last work tile a role performs runtime operations only.
+    prologue: tuple[Operation | Repeat, ...] = ()
+    body: tuple[Operation | Repeat, ...] = ()  # per work tile
+    epilogue: tuple[Operation | Repeat, ...] = ()
     uses_mma: bool = False
     span: Span | None = None
     spans: tuple[tuple[str, Span], ...] = ()
 
     def where(self, clause: str) -> Span | None:
-        """The place of one clause, or of the role."""
+        """Return the span of a clause, or of the role where the clause is not written."""
         return dict(self.spans).get(clause, self.span)
 
 
@@ -189,13 +186,13 @@ class Buffer:
     role: str
     bytes: Expr  # of all stages together
     align: int = 16
-    stages: int = 1  # used round robin: every `write` of the role moves on to the next stage
+    stages: int = 1  # used in turn: every `write` of the role advances to the next stage
     span: Span | None = None
 
 
 @dataclass(frozen=True)
 class NamedBarrier:
-    """A hardware named barrier under a logical name; the linker gives it an id."""
+    """A hardware named barrier under a logical name; placement assigns its id."""
 
     name: str
     roles: tuple[str, ...]
@@ -205,10 +202,10 @@ class NamedBarrier:
 
 @dataclass(frozen=True)
 class WorkField:
-    """An integer of the work item."""
+    """An integer of the work tile."""
 
     name: str
-    value: Expr | None = None  # over symbols; None = varies from item to item
+    value: Expr | None = None  # over symbols; None = varies between work tiles
     minimum: Expr = Expr("0")
     maximum: Expr | None = None
     # The work tiles with equal values of the field `index_within` have 0, 1, ..., index_count - 1
@@ -222,20 +219,20 @@ class WorkField:
 
 @dataclass(frozen=True)
 class Work:
-    """The work item that every role of the component takes (or the schedule gives)."""
+    """The work tile that every role of the component processes, or that the scheduler computes."""
 
-    kind: str  # e.g. "gemm_tile"; both sides must agree
-    direction: str  # "in", or "out" for a schedule
-    tile: tuple[Expr, ...]  # the extents both sides must agree on, e.g. [TM, TN, TK]
+    kind: str  # e.g. "gemm_tile"; equal in all components of a megakernel
+    direction: str  # "in", or "out" for a tile scheduler
+    tile: tuple[Expr, ...]  # extents, equal in all components, e.g. [TM, TN, TK]
     fields: tuple[WorkField, ...]
     tiles: Expr | None = None  # scheduler: number of work tiles in the grid, over symbols
-    cluster: tuple[Expr, ...] = ()  # schedule: CTAs along x and y that share an item; () = one
+    cluster: tuple[Expr, ...] = ()  # scheduler: CTAs along x and y of a cluster; () = one CTA
     span: Span | None = None
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """What the component promises of its numbers."""
+    """The numerical contract."""
 
     accumulate: str = ""
     rounds_to: str = ""
@@ -247,7 +244,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Contract:
-    """One component's contract.  `source_file` is the YAML; `arguments` is empty until bound."""
+    """The contract of one component; `file` is its YAML."""
 
     component: str
     version: str
@@ -263,14 +260,14 @@ class Contract:
     named_barriers: tuple[NamedBarrier, ...] = ()
     numeric: Numeric = Numeric()
     requires: tuple[Expr, ...] = ()  # host preconditions over symbols
-    coresident: str = ""  # "grid": it waits for other CTAs, so all of them have to be resident
+    coresident: str = ""  # "grid": it waits for other CTAs, so all of them must be resident
     file: str = ""
     span: Span | None = None
 
     def role(self, name: str) -> Role:
-        """The role of that name; KeyError where there is none."""
+        """Return the role of that name; raise KeyError where there is none."""
         return {role.name: role for role in self.roles}[name]
 
     def port(self, name: str) -> Port:
-        """The port of that name; KeyError where there is none."""
+        """Return the port of that name; raise KeyError where there is none."""
         return {port.name: port for port in self.ports}[name]

@@ -1,4 +1,4 @@
-"""What does a role do, in program order?  The operations of a contract."""
+"""Operations of a role, in program order."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ class Operation:
 
     verb     target               meaning
     acquire  ring out             wait until the next stage is empty; it becomes the current item
-    expect   ring out             arrive on full and announce tx_bytes
+    expect   ring out             arrive on the full barrier and expect tx_bytes
     copy     ring out (+ tensor)  bulk/tensor copy from global into the current item (async proxy)
     write    ring out / buffer / registers / global   generic stores
-    commit   ring out             arrive on full
+    commit   ring out             arrive on the full barrier
     wait     ring in              wait until the next item is full; it becomes the current item
     read     ring in / buffer / registers / global   generic loads
     mma      ring in              one committed wgmma group reads the current item (async proxy)
     await    mma N | store N      wait until at most N groups of that kind are pending
     mma      ring in -> tensor    tcgen05.mma of one thread reads it and adds to the tensor item
-    commit   mma -> ring | tensor tcgen05.commit: arrive once all mma before it are over
+    commit   mma -> ring | tensor tcgen05.commit: arrive once all mma before it are complete
     await    tensor load | store  tcgen05.wait::ld, ::st after `read`, `write` of tensor memory
     fence    tensor before|after  tcgen05.fence::before_thread_sync, ::after_thread_sync
-    release  ring in (lag)        arrive on empty for the item `lag` before the current one;
-                                  nothing where this work item has no such item
+    release  ring in (lag)        arrive on the empty barrier of the item `lag` before the current
+                                  one; nothing where this work tile has no such item
     store    ring in / buffer     one committed bulk store group reads it (async proxy)
     fence    async                fence.proxy.async
     sync     named barrier        arrive and wait
     arrive   named barrier        arrive only
-    signal   counter out [field]  count one up, after everything this warp did before (release)
-    until    counter in [field]   wait until the counter stands at `threshold` signals (acquire)
+    signal   counter out [field]  add one after all earlier operations of this warp (release)
+    wait_until  counter in [field]  wait until the counter has `threshold` signals (acquire)
 
-    Accesses to scratch say which piece they touch: `write S[tile, part]`, `read S[tile]`.
+    Accesses to scratch memory name the slice that they use: `write S[tile, part]`, `read S[tile]`.
     """
 
     verb: str
@@ -45,8 +45,8 @@ class Operation:
     member: str = ""  # copy: the member written
     source: str = ""  # copy, store: the tensor; mma: tensor memory; commit: "mma" for tcgen05
     full: bool = False  # await store: wait for global visibility, not only for the shared reads
-    index: tuple[Expr, ...] = ()  # counter or piece of scratch: a work field, then an expression
-    threshold: Expr | None = None  # until: signals to wait for, over parameters and fields
+    index: tuple[Expr, ...] = ()  # counter or slice of scratch: a work field, then an expression
+    threshold: Expr | None = None  # wait_until: signals to wait for, over parameters and fields
     span: Span | None = None
 
     @property
@@ -56,7 +56,7 @@ class Operation:
 
     @property
     def piece(self) -> str:
-        """`[tile, part]` as written; empty where the operation has no index."""
+        """The index as it is written, `[tile, part]`; empty where the operation has none."""
         return f"[{', '.join(expr.text for expr in self.index)}]" if self.index else ""
 
 
@@ -70,7 +70,7 @@ class Repeat:
 
 
 def operations(body: Iterable[Operation | Repeat]) -> Iterator[Operation]:
-    """All operations in program order, those of repeats once."""
+    """Yield all operations in program order, those of repeats once."""
     for item in body:
         if isinstance(item, Repeat):
             yield from operations(item.body)
@@ -79,7 +79,7 @@ def operations(body: Iterable[Operation | Repeat]) -> Iterator[Operation]:
 
 
 def repeats(body: Iterable[Operation | Repeat]) -> Iterator[Repeat]:
-    """All repeats in program order, the outer one before those in it."""
+    """Yield all repeats in program order, an outer one before its inner ones."""
     for item in body:
         if isinstance(item, Repeat):
             yield item

@@ -1,4 +1,4 @@
-"""Where a value was written: every value of a contract or specification keeps its place."""
+"""Source spans: every value of a contract or declaration keeps its location."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Expr:
     """An expression of the contract language, kept as text; `expression.expression` evaluates it.
 
     After binding, parameters are substituted, so `literal` is set for all that is known at
-    compile time; what remains names symbols (launch time) or fields of the work item.
+    compile time; other names are symbols (launch time) or work fields.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Expr:
 
     @property
     def literal(self) -> int | None:
-        """The integer it is, or None where it still names something."""
+        """The integer value, None where the expression has names."""
         body = self.text.strip()
         return int(body) if body.lstrip("-").isdigit() else None
 

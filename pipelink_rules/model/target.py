@@ -1,4 +1,4 @@
-"""A GPU model as numbers.  Limits are those of the exact target, never of its family."""
+"""Resources of a GPU target.  Limits are those of the exact target, never of its family."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ KIB = 1024
 
 @dataclass(frozen=True)
 class Target:
-    """What one SM of a target offers (PTX ISA; CUDA programming guide, compute capabilities)."""
+    """Resources of one SM of a target (PTX ISA; CUDA programming guide, compute capabilities)."""
 
     name: str  # "sm_90a"
     shared_bytes_cta: int  # opt-in limit of one CTA
@@ -28,7 +28,7 @@ class Target:
     description: str = ""
 
     def shared_limit(self, occupancy: int) -> int:
-        """Dynamic shared memory bytes one CTA may take when `occupancy` CTAs share the SM."""
+        """Return the dynamic shared memory of a CTA when `occupancy` CTAs share the SM."""
         share = (self.shared_bytes_sm // occupancy - KIB) // 128 * 128
         return min(self.shared_bytes_cta, share)
 

@@ -1,4 +1,4 @@
-"""A contract bound to its parameters, what its object measured, and how that was made."""
+"""A contract bound to its parameters, the measurements of its object, and the build record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelink_rules.model.contract import Contract
 
 @dataclass(frozen=True)
 class Measured:
-    """What the probe found for one role, exact (the interface carries it rounded up to 8)."""
+    """Exact measurements of the register probe for one role; the interface rounds them up to 8."""
 
     registers: int  # smallest setmaxnreg value without spills
     entry: int  # smallest entry register count that compiles
@@ -29,7 +29,7 @@ class Variant:
     flags: tuple[str, ...] = ()  # code-generation flags (ftz, fmad, ...), sorted
     digest: str = ""  # 12 hex digits over the generated header, flags and ABI version
     measured: tuple[tuple[str, Measured], ...] = ()  # role -> probe result; empty before the probe
-    prebuilt: str = ""  # folder of the prebuilt artefacts; empty where there is a source
+    prebuilt: str = ""  # folder of the prebuilt files; empty where there is a source
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class WeakSymbol:
 
     name: str
     kind: str  # "func" or "data"
-    body: str  # sha256 of the normalised body
+    body: str  # sha256 of the normalized body
 
 
 @dataclass(frozen=True)
@@ -69,5 +69,5 @@ class BuildRecord:
     objects: tuple[tuple[str, str], ...] = ()  # file name -> sha256
     probe: tuple[tuple[str, Measured], ...] = ()
     weak: tuple[WeakSymbol, ...] = ()
-    codegen: tuple[tuple[str, str], ...] = ()  # ftz, prec_div, prec_sqrt, fmad as the compiler says
+    codegen: tuple[tuple[str, str], ...] = ()  # ftz, prec_div, ... as the compiler reports them
     extra: tuple[tuple[str, str], ...] = field(default_factory=tuple)

@@ -206,10 +206,10 @@ def test_any_text_is_an_expression_or_a_finding(text: str) -> None:
     ("text", "env", "reason"),
     [
         ("1 // (a - a)", {"a": 3}, "is 0"),
-        ("a * a * a", {"a": 2**40}, "beyond 63 bits"),
+        ("a * a * a", {"a": 2**40}, "exceeds 63 bits"),
         ("T + 1", {"T": "f16"}, "is a dtype"),
-        ("T < f32", {"T": "f16"}, "compares only"),
-        ("T == 2", {"T": "f16"}, "compares only"),
+        ("T < f32", {"T": "f16"}, "only be compared"),
+        ("T == 2", {"T": "f16"}, "only be compared"),
         ("sizeof(a)", {"a": 3}, "is not a dtype"),
     ],
 )
