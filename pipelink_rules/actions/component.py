@@ -77,7 +77,7 @@ def compile_variant(
     inspect: Inspect | None = None,
     strict: bool = False,
 ) -> CompiledVariant:
-    """Compiles and probes a variant into `out_dir`; nothing is written there where that fails.
+    """Compile and probes a variant into `out_dir`; nothing is written there where that fails.
 
     sources: .cu files, relative to the folder the build runs in.  headers: files searched when a
     finding is located.  runtime: the release runtime of this arch and of the variant's flags; the
@@ -138,7 +138,7 @@ def compile_code(
     inspect: Inspect | None = None,
     strict: bool = False,
 ) -> ObjectRecord:
-    """`<component>.fatbin`, `.shadow.ptx` and `.object.json`, scanned against the rules."""
+    """Return `<component>.fatbin`, `.shadow.ptx` and `.object.json`, scanned against the rules."""
     folder, contract = Path(out_dir), variant.contract
     stem = contract.component
     header = _write_header(variant, folder)
@@ -166,7 +166,7 @@ def compile_code(
 def probe_variant(
     variant: Variant, arch: str, toolkit: Toolkit, out_dir: str | Path, runtime: str | Path
 ) -> tuple[Variant, BuildRecord]:
-    """`<component>.interface.json` and `.contract.yaml`, from what the two steps before wrote."""
+    """Return `<component>.interface.json` and `.contract.yaml`, from what the two steps before wrote."""
     folder, contract = Path(out_dir), variant.contract
     stem = contract.component
     record = read_json(folder / f"{stem}.object.json", ObjectRecord)
@@ -196,7 +196,7 @@ def probe_variant(
 
 
 def _write_header(variant: Variant, folder: Path) -> str:
-    """The generated header, written where it is not there yet: two steps may need it at once."""
+    """Return the generated header, written where it is not there yet: two steps may need it at once."""
     header, path = emit_header(variant), folder / f"{variant.contract.component}.contract.cuh"
     if not path.is_file() or path.read_text(encoding="utf-8") != header:
         write_text(path, header)
@@ -204,7 +204,7 @@ def _write_header(variant: Variant, folder: Path) -> str:
 
 
 def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
-    """A component is one object; several sources are compiled as one unit."""
+    """Return a component is one object; several sources are compiled as one unit."""
     if len(sources) == 1:
         return str(sources[0])
     unit = folder / f"{stem}.unit.cu"
@@ -220,7 +220,7 @@ def _refuse(
     includes: Sequence[str],
     strict: bool,
 ) -> tuple[Diagnostic, ...]:
-    """Raises what the code breaks; returns what could not be audited."""
+    """Raise what the code breaks; returns what could not be audited."""
     texts: dict[str, str] = {}
     for file in files:
         path = Path(file)
@@ -233,7 +233,7 @@ def _refuse(
 def _refuse_code(
     code: str, variant: Variant, sources: Sources, includes: Iterable[str | Path], strict: bool
 ) -> tuple[Diagnostic, ...]:
-    """Raises what the PTX breaks, its contract included; returns what could not be audited."""
+    """Raise what the PTX breaks, its contract included; returns what could not be audited."""
     module = read_ptx(code)
     findings = scan(module, variant, sources, runtime_operations(includes))
     if findings:
@@ -245,7 +245,7 @@ def _refuse_code(
 
 
 def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
-    """The names that <pipelink/runtime.cuh> declares; empty where it is not on the path."""
+    """Return the names that <pipelink/runtime.cuh> declares; empty where it is not on the path."""
     for folder in includes:
         path = Path(folder) / "pipelink/runtime.cuh"
         if path.is_file():
@@ -303,7 +303,7 @@ def _record(
 
 
 def audit_summaries(unaudited: Iterable[Diagnostic]) -> str:
-    """What could not be audited, a line each."""
+    """Return what could not be audited, a line each."""
     return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in unaudited)
 
 
@@ -318,7 +318,7 @@ def audit_object(
     *,
     strict: bool = False,
 ) -> str:
-    """Refuses an object that breaks a rule or its contract, like one that is being compiled.
+    """Refuse an object that breaks a rule or its contract, like one that is being compiled.
 
     The result says what could not be audited, '' where nothing.  folder: for temporary files.
     """
@@ -327,7 +327,7 @@ def audit_object(
 
 
 def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | Path) -> str:
-    """The PTX of one object, linked with nothing; PL0904 where there is none in it."""
+    """Return the PTX of one object, linked with nothing; PL0904 where there is none in it."""
     with work_folder(Path(folder)) as work:
         out = work / "object.ptx"
         argv = nvlink_argv(toolkit, arch, [str(path)], str(out), ptx=True, options=("-r",))

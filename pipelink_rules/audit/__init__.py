@@ -1,1 +1,1 @@
-"""What does a role's code do?  Its shadow PTX, run for one warp with known control values."""
+"""Compares the code of each role with its contract: shadow PTX, interpreted lane by lane."""

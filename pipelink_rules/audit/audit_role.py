@@ -1,4 +1,4 @@
-"""Does a role do what its contract says?  Runs it and compares; findings PL0915..PL0934."""
+"""Comparison of each role's code with its contract: PTX and variant -> PL0915 to PL0937."""
 
 from __future__ import annotations
 
@@ -30,38 +30,37 @@ from pipelink_rules.audit.machine_state import (
 )
 from pipelink_rules.audit.raw_lanes import LocatedDifference, compare_lanes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
-_SHOWN_EVENTS = 3  # events before the difference that a finding quotes
-
-
-_BASE_TILES = 2  # work items that a field is changed in: the last ones, which do the most
+_SHOWN_EVENTS = 3  # events before the difference that a diagnostic quotes
+_BASE_TILES = 2  # work tiles in which a field is changed: the last ones, which do the most
 
 
 def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> list[Diagnostic]:
-    """One finding per role at most: the first difference; a warning where nobody can say.
+    """Return the first difference of each role; an inconclusive audit is a warning.
 
-    strict: what cannot be audited is an error.
+    strict: an inconclusive audit is an error.
     """
-    findings = []
+    diagnostics = []
     for role in variant.contract.roles:
         if module.function(variant.symbol(role.name)) is None:
             continue
         found = _audit_role(module, variant, role)
         if found is not None:
             softer = found.code == "PL0932" and not strict
-            findings.append(replace(found, severity="warning") if softer else found)
-    return findings
+            diagnostics.append(replace(found, severity="warning") if softer else found)
+    return diagnostics
 
 
 def _audit_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     try:
         if role.scheduler:
-            broken = scheduler_difference(module, variant, role)
-            return None if broken is None else _diagnostic(variant, role, broken)
+            difference = scheduler_difference(module, variant, role)
+            return None if difference is None else _diagnostic(variant, role, difference)
         return _compare(module, variant, role)
     except RestrictionError as why:
         found = Difference(
@@ -70,18 +69,9 @@ def _audit_role(module: Module, variant: Variant, role: Role) -> Diagnostic | No
         diagnostic = _diagnostic(variant, role, found)
         return replace(diagnostic, suggestions=why.suggestions) if why.suggestions else diagnostic
     except InconclusiveError as why:
-        return _diagnostic(
-            variant,
-            role,
-            Difference(
-                "PL0932",
-                "cannot be audited",
-                None,
-                role.name,
-                "operations that do not depend on data",
-                str(why),
-            ),
-        )
+        wanted = "operations that do not depend on data"
+        unclear = Difference("PL0932", "is inconclusive", None, role.name, wanted, str(why))
+        return _diagnostic(variant, role, unclear)
 
 
 def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
@@ -98,9 +88,9 @@ def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
 def _warp_differences(
     run: RoleRun, expected: list[ExpectedTile], done: set[tuple[str, str]]
 ) -> Iterator[LocatedDifference]:
-    """Of the first lane of every warp, and of the last lane of the first and the last warp.
+    """Yield differences of the first lane of every warp, and of lane 31 of the outermost warps.
 
-    done: gets the accesses that were made.
+    done: the performed accesses are added to it.
     """
     warps = evaluate(run.role.warps, {})
     ports = [port for port in run.variant.contract.ports if port.role == run.role.name]
@@ -123,10 +113,9 @@ def _missing_access(
     variant: Variant, role: Role, done: set[tuple[str, str]], expected_tiles: list[ExpectedTile]
 ) -> Diagnostic | None:
     for op in missing_accesses(done, expected_tiles, variant.contract):
-        what = f"does not `{op.verb} {op.target}`"
-        difference = Difference(
-            "PL0931", what, op, op.target, f"{op.verb} {op.target}", "no such access by any warp"
-        )
+        access = f"{op.verb} {op.target}"
+        what, found = f"never performs `{access}`", "no such access by any warp"
+        difference = Difference("PL0931", what, op, op.target, access, found)
         return _diagnostic(variant, role, difference)
     return None
 
@@ -138,7 +127,7 @@ def _tile_differences(
     warp: int,
     done: set[tuple[str, str]],
 ) -> Iterator[LocatedDifference]:
-    """The first difference of a lane, tile by tile."""
+    """Yield the first difference of a lane, tile by tile."""
     contract = run.variant.contract
     stages, slices = StageRotation(contract), ScratchSlices(contract, run.role)
     for fields, wanted in zip(run.case.tiles, expected, strict=False):
@@ -157,11 +146,11 @@ def _tile_differences(
 
 
 def _part_of_a_warp(difference: Difference) -> Difference:
-    return replace(difference, message=f"does not act as whole warps: lane 31 {difference.message}")
+    return replace(difference, message=f"diverges within a warp: lane 31 {difference.message}")
 
 
 def _arrivals(run: RoleRun) -> Diagnostic | None:
-    """Every warp of the role arrives once per item: the runtime elects one lane of each."""
+    """Return PL0933 unless a port declares one arrival per warp: the runtime elects one lane."""
     variant, role, warps = run.variant, run.role, evaluate(run.role.warps, {})
     counting = {ring.name for ring in run.case.names.rings.values()}
     counting |= {
@@ -173,16 +162,11 @@ def _arrivals(run: RoleRun) -> Diagnostic | None:
         port = variant.contract.port(name)
         declared = evaluate(port.arrivals, {})
         if declared != warps and not port.raw:
-            difference = Difference(
-                "PL0933",
-                f"does not arrive {declared} times per "
-                + ("signal" if port.space == "counter" else "item")
-                + f" on `{port.name}`",
-                None,
-                port.name,
-                f"arrivals: {declared}",
-                f"arrivals: {warps}, one of each warp",
-            )
+            unit = "signal" if port.space == "counter" else "item"
+            what = f"performs {plural(warps, 'arrival')} per {unit} on `{port.name}` where its "
+            what += f"contract declares {declared}"
+            wanted, found = f"arrivals: {declared}", f"arrivals: {warps}, one by each warp"
+            difference = Difference("PL0933", what, None, port.name, wanted, found)
             return _diagnostic(variant, role, difference)
     return None
 
@@ -205,17 +189,18 @@ def _diagnostic(
         start = max(0, difference.position - _SHOWN_EVENTS)
         executed = tuple(map(str, found.log.events[start : difference.position + 1]))
         fields = ", ".join(f"{name}={value}" for name, value in found.fields.items())
-        notes = (f"run as warp {found.warp} with {fields or 'a work item without fields'}",)
+        notes = (f"interpreted as warp {found.warp} with {fields or 'an empty work tile'}",)
+    audit = "audit of " if difference.code == "PL0932" else ""
     return Diagnostic(
         difference.code,
-        f"role `{role.name}` of `{contract.component}` {difference.message}",
+        f"{audit}role `{role.name}` of `{contract.component}` {difference.message}",
         (Label(span, _label(role, difference, port)),) if span else (),
         expected=difference.expected,
         found=difference.found,
         notes=notes,
-        chain=executed,
-        suggestions=_HELP.get(
-            difference.code, ("make the body and the source say the same, in the same order",)
+        trace=executed,
+        helps=_HELP.get(
+            difference.code, ("perform the operations of `body` in its order, or correct `body`",)
         ),
         subject=f"{contract.component}.{role.name}",
     )
@@ -223,44 +208,44 @@ def _diagnostic(
 
 def _label(role: Role, difference: Difference, port: Port | None) -> str:
     if difference.op is not None:
-        return "says so"
+        return "declared here"
     return "this port" if port and difference.code in _OF_A_PORT else f"role `{role.name}`"
 
 
 _OF_A_PORT = ("PL0933", "PL0935", "PL0936")  # shown at the port, not at the body
 _HELP = {
     "PL0807": (
-        "name every field that the coordinates depend on",
-        "or leave `along` out: every CTA of a cluster then copies for itself",
+        "list every field that the coordinates depend on in `along`",
+        "or remove `along`: every CTA of a cluster then copies its own tile",
     ),
     "PL0919": ("call pipelink::wgmma_fence() before the first wgmma after a wait",),
     "PL0932": (
-        "let branches around operations depend on the work item and the thread only",
-        "use the runtime's operations, or the common forms of barrier and copy instructions",
+        "branch around operations on the work tile and the thread only",
+        "or use the runtime's operations or the common forms of barrier and copy instructions",
     ),
     "PL0933": (
-        "arrivals: the warps of the role, each arrives once per item; all arrivals of all its "
-        "threads where the port is raw",
+        "set `arrivals` to the warps of the role, which arrive once per item; on a raw port, to "
+        "the arrivals of all its threads",
     ),
     "PL0935": (
-        "call the runtime (<pipelink/runtime.cuh>), or say `raw: true` on the port",
-        "named barriers of its own a role may have beside a raw port only: pl_barrier_sync",
+        "call the runtime (<pipelink/runtime.cuh>), or declare `raw: true` on the port",
+        "or, for a named barrier of a role without raw ports, call pl_barrier_sync",
     ),
     "PL0936": (
-        "leave it out: what other CTAs wait for belongs to the linker",
-        "sums of the threads of a CTA: in a buffer of shared memory",
+        "remove it: the linker orders CTAs, through counters",
+        "or combine the values of a CTA's threads in a buffer of shared memory",
     ),
-    "PL0937": ("let code and contract of the schedule agree: others rely on it",),
+    "PL0937": ("correct the code or the fields of the contract: other components rely on them",),
 }
 
 
 # -- coordinates of copies
 def coordinates_vary(run: RoleRun, first: Interpreter) -> Difference | None:
-    """The first copy whose coordinates change with a field that `along` leaves out.
+    """Return the first copy whose coordinates change with a field that `along` does not list.
 
-    Where CTAs of a cluster need the same tile, each copies a slice for all of them: what `along`
-    leaves out may differ from CTA to CTA.  So a role is run twice, with one field changed that is
-    not among them, and the coordinates of its copies are compared.
+    CTAs of a cluster that need the same tile copy one slice each for all of them, and fields that
+    `along` does not list may differ between these CTAs.  So the role is interpreted twice, with
+    one such field changed, and the coordinates of its copies are compared.
     """
     contract, role = run.variant.contract, run.role
     ports = [
@@ -268,7 +253,7 @@ def coordinates_vary(run: RoleRun, first: Interpreter) -> Difference | None:
         for port in contract.ports
         if port.role == role.name and port.tile is not None and port.tile.along is not None
     ]
-    # What decides how often something is done is the same in all CTAs that share data (PL0804).
+    # Fields that decide a loop count are equal in all CTAs that share data (PL0804).
     fields = [
         field
         for field in (contract.work.fields if contract.work else ())
@@ -304,7 +289,7 @@ def _along(port: Port) -> tuple[str, ...]:
 def _moved(
     before: list[Copied], after: list[Copied], source: str
 ) -> Iterator[tuple[tuple[object, object], tuple[object, object]]]:
-    """Coordinates of one copy of a tensor that differ; there may be more copies of one run."""
+    """Yield the coordinates before and after of each copy of a tensor that moved."""
     mine = [[c for c in copies if c.source == source] for copies in (before, after)]
     for one, two in zip(*mine, strict=False):
         if one != two:
@@ -318,9 +303,9 @@ def _coordinate_error(port: Port, found: str, tile: dict[str, int]) -> Differenc
     numbers = ", ".join(f"{name}={value}" for name, value in tile.items())
     return Difference(
         "PL0807",
-        f"copies `{port.name}` from elsewhere when another field changes",
+        f"copies `{port.name}` at coordinates that depend on fields beyond `along`",
         op,
         port.name,
         f"coordinates that change along {along} only",
-        f"{found} (in a work item of {numbers})",
+        f"{found} (in a work tile of {numbers})",
     )

@@ -1,8 +1,8 @@
-"""Does a schedule deal the work items that its contract promises?  Runs it over all items.
+"""Comparison of a tile scheduler's code with the fields that its contract guarantees.
 
-The check of counters relies on these guarantees (`index_within`, `max`), that of protocols on
-the ranges and values of fields.  For several sizes of the tensors every item is computed, in order,
-and what came out is compared.
+The check of counters relies on these guarantees (`index_within`, `max`), that of protocols on the
+ranges and values of fields.  For several tensor sizes every work tile is computed, in order, and
+its fields are compared with the guarantees.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from pipelink_rules.model.contract import Contract, Role, WorkField
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
-SIZES = (1, 200, 2, 640, 129, 1000, 64, 257)  # of the tensors, each rounded to what it has to be
+SIZES = (1, 200, 2, 640, 129, 1000, 64, 257)  # of the tensors, each rounded to a legal size
 MOST_CASES = 8
-MOST_TILES = 400  # of one case: larger ones are not run
-_RESULT = 5 << REGION  # where the entry writes the work item
+MOST_TILES = 400  # of one case: larger ones are not interpreted
+_RESULT = 5 << REGION  # where the entry writes the work tile
 _SIGN = 1 << 31
 
 TileFields = dict[str, int]
-CtaPosition = tuple[int, ...]  # of a CTA in its cluster; () where a schedule serves none
+CtaPosition = tuple[int, ...]  # of a CTA in its cluster; () where a scheduler serves none
 
 
 def scheduler_difference(module: Module, variant: Variant, role: Role) -> Difference | None:
-    """The first promise of the fields that an item breaks; UnauditedError where one is unknown."""
+    """Return the first tile that violates a guarantee; InconclusiveError for an unknown field."""
     contract = variant.contract
     names = Names(contract, {}, {}, {})
     machine = Interpreter(module, names, State({}, (), {}))
@@ -60,18 +60,18 @@ def scheduler_difference(module: Module, variant: Variant, role: Role) -> Differ
 
 
 def _only_computes(log: ExecutionLog) -> Difference | None:
-    """Nothing of a schedule is in any body: others must not see that it ran."""
+    """Return a difference for any operation or access: no body declares those of a scheduler."""
     for event in log.events:
-        what, found = f"has a `{event.verb} {event.target}`", str(event)
-        return Difference("PL0934", what, None, "", "a schedule only computes its fields", found)
+        what, wanted = f"performs `{event.verb} {event.target}`", "nothing but computing fields"
+        return Difference("PL0934", what, None, "", wanted, str(event))
     for access in sorted(log.accesses[0], key=str):
-        what, found = f"has a {access.kind} of {access.target}", str(access)
-        return Difference("PL0930", what, None, "", "a schedule only writes its work item", found)
+        what, wanted = f"performs a {access.kind} of {access.target}", "writes of its work tile"
+        return Difference("PL0930", what, None, "", wanted, str(access))
     return None
 
 
 def _cta_positions(contract: Contract) -> list[CtaPosition]:
-    """The CTAs of a cluster that an item is dealt to, as the generated header gives them."""
+    """Return the CTAs of a cluster that work on one tile, in the order of the generated header."""
     if contract.work is None or not contract.work.cluster:
         return [()]
     x, y = (evaluate(extent, {}) for extent in contract.work.cluster)
@@ -107,12 +107,12 @@ def _count(contract: Contract, sizes: dict[str, int]) -> int:
 
 
 class _SchedulerCase:
-    """The items of one case, in order."""
+    """The work tiles of one case, in order."""
 
     def __init__(self, contract: Contract, sizes: dict[str, int]):
         self.fields = contract.work.fields if contract.work else ()
         self.sizes = sizes
-        self.before: dict[tuple[str, int], int] = {}  # numbering field, group -> items
+        self.before: dict[tuple[str, int], int] = {}  # numbering field, group -> tiles
         self.limits = {
             field.name: [
                 None if limit is None else evaluate(limit, sizes)
@@ -122,7 +122,7 @@ class _SchedulerCase:
         }
 
     def check(self, number: int, tile: TileFields) -> Difference | None:
-        """What an item breaks: values, ranges, its number in its group."""
+        """Return the first violated guarantee of a tile: value, range, or index in its group."""
         for field in self.fields:
             actual = tile[field.name]
             value, least, most = self.limits[field.name]
@@ -138,15 +138,15 @@ class _SchedulerCase:
                 before = self.before.get(group, 0)
                 self.before[group] = before + 1
                 if actual != before:
-                    wanted = f"{before}, the items before it with {field.index_within}={group[1]}"
+                    wanted = f"{before}, the tiles before it with {field.index_within}={group[1]}"
             if wanted:
-                return self._broken(field, wanted, f"{actual} in item {number}")
+                return self._violation(field, wanted, f"{actual} in work tile {number}")
         return None
 
     def alike(
         self, number: int, tiles: dict[CtaPosition, TileFields], position: CtaPosition
     ) -> Difference | None:
-        """Whether a CTA is given what others along an axis are, in fields without that axis."""
+        """Return a field that differs along a cluster axis that it is not declared to vary along."""
         for field in self.fields:
             for at, axis in enumerate(AXES[: len(position)]):
                 first = tiles[(*position[:at], 0, *position[at + 1 :])]
@@ -156,21 +156,22 @@ class _SchedulerCase:
                         f"{n}={value}" for n, value in zip(AXES, position, strict=True)
                     )
                     wanted_text = f"{wanted}, the same for all CTAs along {axis}"
-                    return self._broken(field, wanted_text, f"{actual} in item {number} at {where}")
+                    found = f"{actual} in work tile {number} at {where}"
+                    return self._violation(field, wanted_text, found)
         return None
 
     def counted(self) -> Difference | None:
-        """Whether every group has as many items as promised."""
+        """Return the first group whose number of tiles differs from the declared one."""
         times = {field.name: field for field in self.fields if field.index_count is not None}
         for (name, group), found in sorted(self.before.items()):
             wanted = evaluate(times[name].index_count or "0", {})
             if found != wanted:
-                wanted_text = f"{wanted} items with {times[name].index_within}={group}"
-                return self._broken(times[name], wanted_text, str(found))
+                wanted_text = f"{wanted} tiles with {times[name].index_within}={group}"
+                return self._violation(times[name], wanted_text, str(found))
         return None
 
-    def _broken(self, field: WorkField, wanted: str, found: str) -> Difference:
+    def _violation(self, field: WorkField, wanted: str, found: str) -> Difference:
         case = ", ".join(f"{name}={value}" for name, value in self.sizes.items())
-        message = f"does not keep what it promises of `{field.name}`"
+        message = f"violates the guarantee of work field `{field.name}`"
         found += f" with {case}" if case else ""
         return Difference("PL0937", message, None, field.name, wanted, found)

@@ -1,4 +1,4 @@
-"""Where does the code first differ from its contract?  Two logs of one work item."""
+"""The first difference between code and contract: two logs of one work tile -> `Difference`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipelink_rules.model.operation import operations
 
 @dataclass(frozen=True)
 class Difference:
-    """One difference, as a finding says it."""
+    """One difference, in the words of its diagnostic."""
 
     code: str
     message: str
-    op: Operation | None  # the clause that is broken
+    op: Operation | None  # the violated clause
     target: str  # a port, buffer or barrier
     expected: str
     found: str
@@ -26,7 +26,7 @@ class Difference:
 
 
 def first_difference(expected: ExpectedTile, log: ExecutionLog) -> Difference | None:
-    """The first event that is not as promised."""
+    """Return the first event that differs from the declared one."""
     for position in range(max(len(expected.events), len(log.events))):
         wanted = expected.events[position] if position < len(expected.events) else None
         found = log.events[position] if position < len(log.events) else None
@@ -37,39 +37,39 @@ def first_difference(expected: ExpectedTile, log: ExecutionLog) -> Difference | 
 
 
 def agrees(wanted: Event, found: Event) -> bool:
-    """Equal, or more than asked for: the end of a store where its reads were to be awaited."""
+    """Return whether events are equal; awaiting a store's end also awaits the end of its reads."""
     return wanted == found or (wanted.verb == "await" and wanted == replace(found, member=""))
 
 
 def event_difference(
     wanted: Event | None, found: Event | None, op: Operation | None, position: int
 ) -> Difference:
-    """Two events that are not equal, in the words of a finding."""
-    clause = str(wanted) if wanted else "nothing more in this work item"
-    actual = str(found) if found else "the end of the work item"
+    """Return the difference of two unequal events."""
+    clause = str(wanted) if wanted else "nothing more in this work tile"
+    actual = str(found) if found else "the end of the work tile"
     target = (wanted or found or Event("")).target
     if found and found.verb.startswith("wgmma without"):
-        return Difference(
-            "PL0919", "multiplies without wgmma.fence", op, target, clause, actual, position
-        )
-    if wanted is None or found is None or wanted.verb != found.verb:
-        what = f"does not `{_name(wanted)}`" if wanted else f"has a `{_name(found)}` too many"
-        return Difference("PL0934", what, op, target, clause, actual, position)
-    named = wanted.verb != "await" or wanted.target != found.target
-    if named and (wanted.target, wanted.source, wanted.member) != (
-        found.target,
-        found.source,
-        found.member,
-    ):
-        return Difference(
-            "PL0915", f"does not `{_name(wanted)}`", op, target, clause, actual, position
-        )
-    if wanted.item != found.item:
-        what = f"does `{wanted.verb}` another item of `{target}`"
-        return Difference("PL0916", what, op, target, clause, actual, position)
-    what = f"does `{_name(wanted)}` with another number"
-    code = "PL0918" if wanted.verb in ("await", "wait_until") else "PL0917"
+        code, what = "PL0919", "issues wgmma without wgmma.fence"
+    elif wanted is None:
+        code, what = "PL0934", f"performs `{_name(found)}` beyond its contract"
+    elif found is None:
+        code, what = "PL0934", f"never performs `{_name(wanted)}`"
+    elif wanted.verb != found.verb or not _same_operands(wanted, found):
+        code = "PL0934" if wanted.verb != found.verb else "PL0915"
+        what = f"performs `{_name(found)}` where its contract declares `{_name(wanted)}`"
+    elif wanted.item != found.item:
+        code, what = "PL0916", f"performs `{wanted.verb}` on the wrong item of `{target}`"
+    else:
+        code = "PL0918" if wanted.verb in ("await", "wait_until") else "PL0917"
+        what = f"performs `{_name(wanted)}` with a different count"
     return Difference(code, what, op, target, clause, actual, position)
+
+
+def _same_operands(wanted: Event, found: Event) -> bool:
+    if wanted.verb == "await" and wanted.target == found.target:
+        return True  # only the counts differ
+    operands = (wanted.target, wanted.source, wanted.member)
+    return operands == (found.target, found.source, found.member)
 
 
 def _name(event: Event | None) -> str:
@@ -85,14 +85,14 @@ def _name(event: Event | None) -> str:
 def access_differences(
     expected: ExpectedTile, log: ExecutionLog, contract: Contract
 ) -> Iterator[Difference]:
-    """Accesses that no clause allows; the events are equal."""
+    """Yield accesses that no clause allows, of a log whose events are equal."""
     homes = {port.name: port.in_place for port in contract.ports if port.in_place}
     spaces = {port.name: port.space for port in contract.ports}
     scratch = {port.name for port in contract.ports if port.scratch}
     for position, found in enumerate(log.accesses):
         for access in sorted(found, key=str):
             if spaces.get(access.target) == "registers" and access.kind == "read":
-                continue  # registers are the role's own
+                continue  # registers are private to the role
             wanted = expected.clauses_of(access, homes)
             loose = spaces.get(access.target) in ("registers", "global")
             loose = loose and access.target not in scratch
@@ -106,28 +106,19 @@ def access_differences(
 def access_difference(
     access: Access, position: int, expected: ExpectedTile, ops: list[Operation]
 ) -> Difference:
-    """An access that no clause allows, in the words of a finding."""
-    before = f"after `{expected.events[position - 1]}`" if position else "first of all"
-    allowed = f"`{access.kind} {access.target}` where the body has it" if ops else "no such access"
-    return Difference(
-        "PL0930",
-        f"has a {access.kind} of {_quoted(access)} that the contract does not show",
-        ops[0] if ops else None,
-        access.target,
-        allowed,
-        f"{access} {before}",
-        position,
-    )
-
-
-def _quoted(access: Access) -> str:
-    return access.target if " " in access.target else f"`{access.target}`"
+    """Return the difference for an access that no clause allows."""
+    before = f"after `{expected.events[position - 1]}`" if position else "before all operations"
+    allowed = f"`{access.kind} {access.target}` at its place in the body" if ops else "no access"
+    target = access.target if " " in access.target else f"`{access.target}`"
+    what = f"performs an undeclared {access.kind} of {target}"
+    op, found = ops[0] if ops else None, f"{access} {before}"
+    return Difference("PL0930", what, op, access.target, allowed, found, position)
 
 
 def missing_accesses(
     done: set[tuple[str, str]], expected_tiles: list[ExpectedTile], contract: Contract
 ) -> list[Operation]:
-    """Reads and writes of the body that no warp did in any work item."""
+    """Return the reads and writes of the body that no warp performed in any work tile."""
     homes = {port.name: port.in_place for port in contract.ports if port.in_place}
     found: dict[tuple[str, str], Operation] = {}
     for expected in expected_tiles:
@@ -140,13 +131,13 @@ def missing_accesses(
 
 @dataclass
 class StageRotation:
-    """Whether a buffer's stages are used in turn, by one lane, over the work items."""
+    """The stages of each buffer that one lane wrote last, over the work tiles."""
 
     contract: Contract
     last: dict[str, list[frozenset[int]]] = field(default_factory=dict)
 
     def check(self, log: ExecutionLog) -> Difference | None:
-        """A stage that is written again too early; `await store 0` makes every stage free."""
+        """Return a stage that is rewritten too early; `await store 0` frees every stage."""
         stages = {item.name: item.stages for item in self.contract.buffers if item.stages > 1}
         groups: dict[tuple[int, str], set[int]] = {}
         for position, buffer, address in log.writes:
@@ -165,15 +156,10 @@ class StageRotation:
             recent = self.last.setdefault(buffer, [])
             kept = recent[-(stages[buffer] - 1) :]
             if any(addresses & other for other in kept):
-                return Difference(
-                    "PL0916",
-                    f"writes one stage of `{buffer}` twice in turn",
-                    None,
-                    buffer,
-                    f"stages: {stages[buffer]}, each write in the next",
-                    "two writes of the same bytes, one after the other",
-                    position,
-                )
+                what = f"writes one stage of `{buffer}` twice in succession"
+                wanted = f"stages: {stages[buffer]}, each write to the next one"
+                actual = "two successive writes of the same bytes"
+                return Difference("PL0916", what, None, buffer, wanted, actual, position)
             recent.append(frozenset(addresses))
         if drained:
             self.last.clear()
@@ -182,16 +168,16 @@ class StageRotation:
 
 @dataclass
 class ScratchSlices:
-    """Which piece each address was touched as, over the work items and warps of a role."""
+    """The slice as which each address was accessed, over the work tiles and warps of a role."""
 
     contract: Contract
     role: Role
-    seen: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
+    slices: dict[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
 
     def check(
         self, environment: dict[str, int], touched: set[tuple[str, int]]
     ) -> Difference | None:
-        """The first address that belongs to another piece as well."""
+        """Return the first address that belongs to two slices."""
         named: dict[str, set[Operation]] = {}
         for op in operations(self.role.body):
             if op.index and op.verb not in ("signal", "wait_until"):
@@ -199,17 +185,12 @@ class ScratchSlices:
                 named.setdefault(name, set()).add(op)
         for port, address in sorted(touched):
             if len({op.piece for op in named.get(port, ())}) != 1:
-                continue  # not used here, or as two kinds of pieces: which one nobody can say
+                continue  # unused here, or sliced in two ways: the slice cannot be determined
             op = next(iter(named[port]))
             index = tuple(evaluate(part, environment) for part in op.index)
-            other = self.seen.setdefault((port, address), index)
+            other = self.slices.setdefault((port, address), index)
             if other != index:
-                return Difference(
-                    "PL0930",
-                    f"touches a piece of `{port}` that is not the one it names",
-                    op,
-                    port,
-                    f"{port}{op.piece} = {list(index)}",
-                    f"an address that was in {list(other)}",
-                )
+                what, wanted = f"accesses an undeclared slice of `{port}`", f"{port}{op.piece}"
+                wanted, actual = f"{wanted} = {list(index)}", f"an address in {list(other)}"
+                return Difference("PL0930", what, op, port, wanted, actual)
         return None

@@ -1,4 +1,4 @@
-"""Which steps does a PTX function have, and where do its branches meet again?"""
+"""Instructions of a PTX function and the join of each branch: `Function` -> `FunctionCode`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FunctionCode:
         )
 
     def successors(self, position: int) -> tuple[int, ...]:
-        """The positions that may come next; the length of the code is its end."""
+        """Return the positions that may follow; the length of the code is its end."""
         statement, end = self.instructions[position], len(self.instructions)
         following = min(position + 1, end)
         if statement.base == "bra":
@@ -47,7 +47,7 @@ class FunctionCode:
 
     @cached_property
     def jumps(self) -> tuple[tuple[int, int], ...]:
-        """(place, target) of every branch."""
+        """(position, target) of every branch."""
         return tuple(
             (position, self.successors(position)[0])
             for position, statement in enumerate(self.instructions)
@@ -56,7 +56,7 @@ class FunctionCode:
 
     @cached_property
     def joins(self) -> dict[int, int]:
-        """For each branch, where all its paths meet again (its immediate post-dominator)."""
+        """The join of each branch, its immediate post-dominator."""
         end = len(self.instructions)
         nodes = self._leaders()
         following = {node: self._exits(node, nodes) for node in nodes}
@@ -94,7 +94,7 @@ class FunctionCode:
         return self.successors(self._last(node, nodes))
 
     def written(self, first: int, last: int) -> set[str]:
-        """Registers that instructions of a range write (or may write)."""
+        """Return registers that instructions of a range write (or may write)."""
         found: set[str] = set()
         for statement in self.instructions[first : last + 1]:
             arguments = statement.arguments()
@@ -104,7 +104,7 @@ class FunctionCode:
 
 
 def function_code(function: Function) -> FunctionCode:
-    """The function's instructions in order."""
+    """Return the function's instructions in order."""
     instructions: list[Statement] = []
     labels: dict[str, int] = {}
     for statement in _scoped(function.statements):
@@ -118,7 +118,7 @@ def function_code(function: Function) -> FunctionCode:
 
 
 def _scoped(statements: tuple[Statement, ...]) -> list[Statement]:
-    """Labels under names of their own: those of inline assembly are seen in their braces only."""
+    """Give labels unique names: those of inline assembly are visible in their braces only."""
     paths: list[tuple[int, ...]] = []
     path: tuple[int, ...] = ()
     opened = 0
@@ -152,7 +152,7 @@ def _scoped(statements: tuple[Statement, ...]) -> list[Statement]:
 
 
 def _merged(before: list[Statement], statement: Statement) -> Statement | None:
-    """Neighbouring accesses to data by one base register as one instruction: `[%rd1+0, 4, 8]`."""
+    """Return adjacent data accesses by one base register as one instruction: `[%rd1+0, 4, 8]`."""
     found = _FLOAT_ACCESS.fullmatch(statement.text)
     if not found or not before:
         return None

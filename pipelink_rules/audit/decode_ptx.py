@@ -1,7 +1,7 @@
-"""What does one PTX instruction compute?  Statements become functions over a register file.
+"""Arithmetic of PTX instructions: statements -> functions over a register file.
 
-A register holds an unsigned integer of its width, a truth value, or None: unknown data.  What this
-reader does not know makes its destination unknown, which is always sound.
+A register holds an unsigned integer of its width, a truth value, or None: unknown data.  An
+instruction that is not modeled makes its destination unknown, which is always sound.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
 def registers_of(operand: str) -> list[str]:
-    """The registers of an operand: `{%r1, %r2}`, `%r1|%p1` or `%r1`."""
+    """Return the registers of an operand: `{%r1, %r2}`, `%r1|%p1` or `%r1`."""
     return re.findall(r"[%\w$]+", operand)
 
 
 def signed(value: int, width: int) -> int:
-    """The two's complement reading."""
+    """Return the value as two's complement."""
     return value - (1 << width) if value >> (width - 1) & 1 else value
 
 
 def operand(text: str) -> Callable[[Registers], Value]:
-    """Reads an operand: a register or an integer literal; anything else is unknown."""
+    """Return a reader of a register or an integer literal; anything else is unknown."""
     number = _literal(text)
     if number is not None:
         return lambda regs: number
@@ -61,7 +61,7 @@ def _literal(text: str) -> int | None:
 
 
 def width_of(opcode: str) -> tuple[int, bool]:
-    """(bits, signed) of the last type in an opcode; 32 where there is none."""
+    """Return (bits, signed) of the last type in an opcode; 32 where there is none."""
     found = _WIDTH.findall(opcode)
     if not found:
         return 32, False
@@ -69,12 +69,12 @@ def width_of(opcode: str) -> tuple[int, bool]:
 
 
 def is_float(opcode: str) -> bool:
-    """The instruction works on floating-point data, which is never known."""
+    """Return whether an instruction processes floating-point data, which is never known."""
     return _FLOAT.search(opcode) is not None
 
 
 def arithmetic(statement: Statement) -> Computation:
-    """What an instruction without memory, control or events computes."""
+    """Return the computation of an instruction without memory accesses, control or events."""
     arguments = statement.arguments()
     base = statement.base
     special = _special(statement.opcode, base, arguments)
@@ -118,7 +118,7 @@ def arithmetic(statement: Statement) -> Computation:
 
 
 def _special(opcode: str, base: str, arguments: list[str]) -> Computation | None:
-    """Comparisons, selections and moves between vectors and scalars."""
+    """Return the computation of a comparison, a selection or a vector move."""
     if base == "mov" and arguments and ("{" in arguments[0] or "{" in arguments[1]):
         return _vector_move(arguments)
     if base == "setp" and not _FLOAT.search(opcode):
@@ -140,7 +140,7 @@ def _plain(
     source_mask: int,
     mask: int,
 ) -> Computation:
-    """One or two unsigned operands of one width: most of what a role computes."""
+    """Return a computation on one or two unsigned operands of one width: the most frequent."""
     left, right = reads[0], reads[-1]
 
     def one(regs: Registers) -> None:
@@ -160,12 +160,12 @@ def _plain(
 
 
 def _high(width: int) -> Callable[..., Value]:
-    """The upper half of a product, and what is added to it."""
+    """Return the upper half of a product, plus an addend."""
     return lambda a, b, c=0: (a * b >> width) + c
 
 
 def unknown(arguments: list[str]) -> Computation:
-    """Makes the destination unknown."""
+    """Return a computation that makes the destination unknown."""
     targets = registers_of(arguments[0]) if arguments else []
 
     def step(regs: Registers) -> None:
@@ -251,7 +251,7 @@ def _select(arguments: list[str]) -> Computation:
 
 
 def _vector_move(arguments: list[str]) -> Computation:
-    """`mov.b64 %rd, {%r1, %r2}` and the reverse; other widths are data."""
+    """Return the computation of `mov.b64 %rd, {%r1, %r2}` or its reverse; the rest is data."""
     targets, sources = registers_of(arguments[0]), registers_of(arguments[1])
     if "{" in arguments[0] and len(targets) == 2 and targets[0].startswith("%r"):
         source = operand(arguments[1])

@@ -1,4 +1,4 @@
-"""What happened, in order?  Events that others can see, and the accesses between them."""
+"""Execution log of a lane: its observable events in order, and the accesses between them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Event:
-    """One operation, in the words of the contract."""
+    """One operation, with the verbs of the contract."""
 
     verb: str
     target: str = ""
     item: int | None = None  # of a ring, modulo twice its stages; index of a counter
-    count: int | None = (
-        None  # await: groups left; expect: bytes announced; copy, store: bytes moved
-    )
+    count: int | None = None  # await: groups left; expect, copy, store: bytes
     source: str = ""  # copy: the tensor read; store: the tensor written
     member: str = ""  # copy: the tile written; await store: "full" where all of a store is awaited
 
@@ -67,11 +65,11 @@ class ExecutionLog:
     accesses: list[set[Access]] = field(default_factory=lambda: [set()])
     # (events before, buffer, address)
     writes: list[tuple[int, str, int]] = field(default_factory=list)
-    arrivals: dict[int, int] = field(default_factory=dict)  # own event -> arrivals, where not one
+    arrivals: dict[int, int] = field(default_factory=dict)  # position of a raw event -> arrivals
     copies: list[Copied] = field(default_factory=list)
 
     def emit(self, event: Event) -> None:
-        """One more event; consecutive copies of one tile are one."""
+        """Append an event; consecutive copies of one tile are merged."""
         last = self.events[-1] if self.events else None
         if event.verb == "copy" and last and last.verb == "copy" and _same(last, event):
             total = None if None in (last.count, event.count) else last.count + event.count  # type: ignore[operator]
@@ -83,22 +81,22 @@ class ExecutionLog:
         self.accesses.append(set())
 
     def arrive(self, event: Event, number: int) -> None:
-        """One more arrival of a lane; equal ones in a row are one event that counts them."""
+        """Append an arrival; consecutive equal ones are one event with a count."""
         if not self.events or self.events[-1] != event or event.verb == "expect":
             self.emit(event)
             self.arrivals[len(self.events) - 1] = 0
         self.arrivals[len(self.events) - 1] += number
 
     def access(self, access: Access) -> None:
-        """One more access since the last event."""
+        """Append an access since the last event."""
         self.accesses[-1].add(access)
 
     def write(self, buffer: str, address: int) -> None:
-        """One more write to a buffer."""
+        """Append a write to a buffer."""
         self.writes.append((len(self.events), buffer, address))
 
     def extend(self, other: ExecutionLog) -> None:
-        """Appends what another log holds."""
+        """Append another log."""
         before = len(self.events)
         self.writes += [(before + number, name, address) for number, name, address in other.writes]
         self.arrivals |= {before + event: number for event, number in other.arrivals.items()}

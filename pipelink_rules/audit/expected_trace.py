@@ -1,4 +1,4 @@
-"""What does a contract say a role does?  Its body for known work fields, as a log."""
+"""Operations that a contract declares for a role: body and work fields -> events."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AllowedAccess:
 
 @dataclass
 class ExpectedTile:
-    """What the contract says of one work item."""
+    """The declared operations of one work tile."""
 
     events: list[Event] = field(default_factory=list)
     ops: list[Operation] = field(default_factory=list)  # the operation of each event
@@ -35,7 +35,7 @@ class ExpectedTile:
     stages: dict[str, int] = field(default_factory=dict)  # of each ring
 
     def clauses_of(self, access: Access, homes: Mapping[str, str]) -> list[AllowedAccess]:
-        """The clauses that name what an access touches; homes: port changed in place -> port."""
+        """Return the clauses of an accessed port; homes: port changed in place -> port."""
         return [
             clause
             for clause in self.clauses
@@ -45,14 +45,14 @@ class ExpectedTile:
 
 
 def expected_tiles(case: InputCase) -> list[ExpectedTile]:
-    """What the body says of each tile of a case, in order."""
+    """Return the declared operations of each tile of a case, in order."""
     expansion = _Expansion(case)
     return [expansion.tile(fields) for fields in case.tiles]
 
 
 @dataclass
 class _Expansion:
-    """Counts items from work item to work item."""
+    """Counts ring items from work tile to work tile."""
 
     case: InputCase
     current: dict[str, int] = field(default_factory=dict)  # ring -> current item
@@ -63,7 +63,7 @@ class _Expansion:
         self.released = {name: set(range(-16, start)) for name, start in self.case.starts.items()}
 
     def tile(self, fields: dict[str, int]) -> ExpectedTile:
-        """The operations for one work item."""
+        """Return the operations for one work tile."""
         expected, accesses = ExpectedTile(), []
         expected.stages = {ring.name: ring.stages for ring in self.case.ranges if ring.ring}
         environment = {**self.case.symbols, **fields}
@@ -78,7 +78,7 @@ class _Expansion:
         tensor = {port.name for port in ports if port.space == "tensor_memory"}
         for op, stage, position in accesses:
             first, last = _window(op, expected.events, position)
-            if op.target in tensor:  # asynchronous: it stays between the awaits around it
+            if op.target in tensor:  # asynchronous: bounded by the awaits around it
                 first, last = _between_awaits(expected.events, position, first, last)
             expected.clauses.append(AllowedAccess(op, stage, first, last))
         return expected
@@ -90,7 +90,7 @@ class _Expansion:
             return Event(op.verb, name, self._item(name))
         if op.verb == "expect":
             port = contract.port(name)
-            whole = Expr(str(item_layout(port).data_bytes))  # a raw port may leave tx_bytes out
+            whole = Expr(str(item_layout(port).data_bytes))  # tx_bytes is optional on a raw port
             announced = evaluate(port.tx_bytes or whole, environment)
             return Event("expect", name, self._item(name), announced)
         if op.verb == "copy":
@@ -120,7 +120,7 @@ class _Expansion:
         return None
 
     def _release(self, name: str, lag: int) -> Event | None:
-        """Nothing where the item was released before, or belongs to an earlier work item."""
+        """Return None for an item that was released before or belongs to an earlier work tile."""
         item = self.current[name] - lag
         if item in self.released[name]:
             return None
@@ -149,7 +149,7 @@ def _unrolled(
 
 
 def _copied(ring: Port, tensor: Port, member: str, environment: dict[str, int]) -> int:
-    """Bytes that one `copy` brings: the tile; announced bytes where the last may be short."""
+    """Return the bytes of one `copy`: the tile, or the expected bytes of a possibly short one."""
     if tensor.tile is None and len(ring.members) == 1 and ring.tx_bytes is not None:
         return evaluate(ring.tx_bytes, environment)
     return member_bytes(next(item for item in ring.members if item.name == member))
@@ -167,10 +167,10 @@ def _between_awaits(events: list[Event], position: int, first: int, last: int) -
 
 
 def _window(op: Operation, events: list[Event], position: int) -> tuple[int, int]:
-    """Between which events the access may happen: after its item is held, before it is given on.
+    """Return the events between which an access may happen: while its item is held.
 
-    A fence, barrier, signal or wait for a counter between two accesses is there to order them, so
-    none moves across it.
+    A fence, barrier, signal or wait for a counter orders the accesses around it, so no access
+    moves across one.
     """
     first, last = 0, len(events)
     for number in range(position - 1, -1, -1):

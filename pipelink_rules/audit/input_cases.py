@@ -51,7 +51,7 @@ class InputCase:
     starts: dict[str, int]  # ring -> item its cursor stands at
 
     def state(self) -> State:
-        """Memory before the first work item."""
+        """Return memory before the first work item."""
         regions = dict(_regions(self.names.contract, self.role.name))
         ports = self.names.contract.ports
         scratch = frozenset(port.name for port in ports if port.scratch)
@@ -61,7 +61,7 @@ class InputCase:
         return state
 
     def write_tile(self, state: State, fields: dict[str, int]) -> None:
-        """Writes the fields of a work item."""
+        """Write the fields of a work item."""
         work = self.names.contract.work
         for number, field in enumerate(work.fields if work else ()):
             state.memory[(WORK >> 2) + number] = fields[field.name] & 0xFFFFFFFF
@@ -84,7 +84,7 @@ class RoleRun:
         shuffles: Sequence[Value] = (),
         first_try: bool = False,
     ) -> Interpreter:
-        """One lane before its first tile.
+        """Return one lane before its first tile.
 
         like: a lane whose decoded functions are taken.  shuffles: what lane 0 of the warp gave.
         """
@@ -100,7 +100,7 @@ class RoleRun:
         )
 
     def tile(self, machine: Interpreter, fields: dict[str, int]) -> ExecutionLog:
-        """Runs a lane through one tile."""
+        """Run a lane through one tile."""
         state = machine.state
         self.case.write_tile(state, fields)
         state.log, state.touched = ExecutionLog(), set()
@@ -110,7 +110,7 @@ class RoleRun:
 
 
 def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCase:
-    """The values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
+    """Return the values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
     rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
     done = list(operations(role.body))
     multiplied = {op.target for op in done if op.verb == "mma"}
@@ -150,7 +150,7 @@ def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCa
 
 
 def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> Iterator[Table]:
-    """The mbarriers of every ring of the role, in the order of its relocations."""
+    """Yield the mbarriers of every ring of the role, in the order of its relocations."""
     mine = [p for p in contract.ports if p.role == role.name and p.space in RINGS]
     for number, port in enumerate(mine):
         start = _BARRIERS + 2 * _SIDE * number
@@ -189,18 +189,18 @@ def _tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, in
 
 
 def crosses_ctas(port: Port) -> bool:
-    """Counters and scratch memory."""
+    """Return counters and scratch memory."""
     return port.space == "counter" or port.scratch
 
 
 def other_values(field: WorkField, value: int) -> list[int]:
-    """Other values of a field that the contract allows."""
+    """Return other values of a field that the contract allows."""
     values = {_field(field, number) for number in range(len(_COORDINATES))}
     return sorted(values - {value})
 
 
 def _field(field: WorkField, number: int) -> int:
-    """Varies from item to item between what the contract allows."""
+    """Return varies from item to item between what the contract allows."""
     low = evaluate(field.minimum, {})
     if field.maximum is not None:
         return (evaluate(field.maximum, {}), low)[number % 2]
@@ -208,7 +208,7 @@ def _field(field: WorkField, number: int) -> int:
 
 
 def loop_fields(body: tuple[Operation | Repeat, ...]) -> frozenset[str]:
-    """The names that decide how often operations are done."""
+    """Return the names that decide how often operations are done."""
     return frozenset(name for repeat in repeats(body) for name in names(repeat.count))
 
 

@@ -28,7 +28,7 @@ _NO_EFFECT = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", 
 
 
 def effect_of(code: FunctionCode, statement: Statement) -> Effect:
-    """The effect of one instruction, under its guard; UnauditedError where it is damaged."""
+    """Return the effect of one instruction, under its guard; UnauditedError where it is damaged."""
     try:
         return _guarded(code, statement)
     except (IndexError, ValueError) as problem:
@@ -163,7 +163,7 @@ def _shuffle(statement: Statement) -> Effect:
 
 
 def _strong(statement: Statement) -> Effect:
-    """An access that others could synchronise with: of shared memory it is like any other."""
+    """Return an access that others could synchronise with: of shared memory it is like any other."""
     check, access = check_strong(statement), _memory(statement)
 
     def effect(machine: Machine, regs: Registers) -> int | None:
@@ -216,7 +216,7 @@ def _memory(statement: Statement) -> Effect:
 
 
 def _merged_accesses(statement: Statement) -> Effect:
-    """Accesses to data next to each other, as `function_code` merges them."""
+    """Return accesses to data next to each other, as `function_code` merges them."""
     base, *shifts = statement.operands.split()
     offsets = [int(shift) for shift in shifts]
     kind = "read" if statement.base == "ld" else "write"

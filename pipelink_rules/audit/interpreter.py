@@ -68,7 +68,7 @@ class Interpreter:
     _group: set[tuple[str, int]] = field(default_factory=set)
 
     def run(self, name: str, arguments: Sequence[Value]) -> None:
-        """Runs a function from its beginning to its end."""
+        """Run a function from its beginning to its end."""
         code, effects = self._decoded(name)
         regs: Registers = dict(zip(code.parameters, arguments, strict=False))
         regs["%laneid"], regs["%cluster_ctarank"] = self.lane, THIS_CTA
@@ -94,7 +94,7 @@ class Interpreter:
         stop: int,
         forks: frozenset[int],
     ) -> None:
-        """Runs up to a position."""
+        """Run up to a position."""
         while position != stop and position < len(effects):
             self._executed += 1
             if self._executed > MOST_INSTRUCTIONS:
@@ -120,7 +120,7 @@ class Interpreter:
         position: int,
         forks: frozenset[int],
     ) -> int:
-        """Runs both sides of a branch that depends on data, and merges what they leave behind."""
+        """Run both sides of a branch that depends on data, and merges what they leave behind."""
         join = code.joins.get(position, len(effects))
         before = _Side(regs, self.state.memory, self.state.log, self.pending)
         shuffles = self._shuffles
@@ -195,7 +195,7 @@ class Interpreter:
             self.state.emit(Event("await", "mma", count=operand(arguments[0])(regs)))
 
     def shuffle(self, value: Value, source: Value) -> Value:
-        """`shfl.idx`: the value of one lane; known where that lane has been run."""
+        """Return `shfl.idx`: the value of one lane; known where that lane has been run."""
         if source is None or source & 31:
             return None
         self._shuffles += 1

@@ -74,7 +74,7 @@ class State:
     _data: dict[tuple[str, int], Access] = field(default_factory=dict)
 
     def load(self, address: Value, size: int) -> Value:
-        """The bytes at an address, where known; an access to data is recorded."""
+        """Return the bytes at an address, where known; an access to data is recorded."""
         self.touch("read", address)
         if address is None or size < 4 or address & 3:
             return None
@@ -99,18 +99,18 @@ class State:
                 self.memory[key] = value >> 32 * word & WORD
 
     def word(self, address: Value) -> Value:
-        """A word of a struct, without recording an access."""
+        """Return a word of a struct, without recording an access."""
         return None if address is None else self.memory.get(address >> 2)
 
     def touch(self, kind: str, address: Value) -> None:
-        """Records an access by a generic address: shared memory, or a port's data."""
+        """Record an access by a generic address: shared memory, or a port's data."""
         if address is None or address >= DATA:
             self.touch_data(kind, address)
         elif not address >> REGION:
             self.touch_shared(kind, address)
 
     def touch_data(self, kind: str, address: Value) -> None:
-        """Records an access to a tensor or fragment; reads of unknown places are not judged."""
+        """Record an access to a tensor or fragment; reads of unknown places are not judged."""
         if address is None:
             return
         key = kind, address >> REGION
@@ -123,7 +123,7 @@ class State:
             self.touched.add((access.target, address))
 
     def touch_shared(self, kind: str, address: Value) -> None:
-        """Records an access to shared memory."""
+        """Record an access to shared memory."""
         if address is None:
             raise InconclusiveError(f"a {kind} of shared memory at an address that depends on data")
         found = self.locate(address)
@@ -135,7 +135,7 @@ class State:
             self.log.write(found[0].name, address)
 
     def locate(self, address: Value) -> tuple[SharedRange, int] | None:
-        """The ring or buffer that holds a shared address, and the stage; -1 for a buffer."""
+        """Return the ring or buffer that holds a shared address, and the stage; -1 for a buffer."""
         if address is None:
             return None
         for item in self.ranges:
@@ -145,7 +145,7 @@ class State:
         return None
 
     def emit(self, event: Event) -> None:
-        """Records an event."""
+        """Record an event."""
         self.log.emit(event)
 
 
@@ -182,7 +182,7 @@ class PendingOperations:
     fresh: set[tuple[str, int]] = field(default_factory=set)  # waited for, nothing arrived since
 
     def copy(self) -> PendingOperations:
-        """For the other side of a branch."""
+        """Return for the other side of a branch."""
         return PendingOperations(
             dict(self.held),
             set(self.tried),
@@ -208,7 +208,7 @@ class Machine(Protocol):
         """fence, mma_async, commit_group, wait_group."""
 
     def shuffle(self, value: Value, source: Value) -> Value:
-        """`shfl.idx`: the value of one lane; None where it is not known."""
+        """Return `shfl.idx`: the value of one lane; None where it is not known."""
 
 
 # What an instruction does; the result is the position that follows: None for the next one, -1

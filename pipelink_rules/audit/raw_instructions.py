@@ -37,7 +37,7 @@ _STRONG = re.compile(r"(ld|st)\.(\w+\.)*?(acquire|release|relaxed|volatile|mmio)
 
 
 def raw_only(machine: Machine, port: str, opcode: str) -> None:
-    """PL0935 where the port (for "": every port of the role) is not raw."""
+    """Raise PL0935 where the port (for "": every port of the role) is not raw."""
     raw = machine.names.raw
     if port in raw or (not port and raw):
         return
@@ -51,7 +51,7 @@ def raw_only(machine: Machine, port: str, opcode: str) -> None:
 
 
 def address_of(text: str) -> Callable[[Registers], Value]:
-    """Reads `[%r1+16]`; coordinates behind it are left out."""
+    """Read `[%r1+16]`; coordinates behind it are left out."""
     found = _ADDRESS.match(text)
     if found is None:
         return lambda regs: None
@@ -145,7 +145,7 @@ def _arrive(
 
 
 def _ordered(statement: Statement, table: Table, needed: str) -> None:
-    """PL0934 for a relaxed wait or arrival: what comes before and after it has no order."""
+    """Raise PL0934 for a relaxed wait or arrival: what comes before and after it has no order."""
     if ".relaxed" in statement.opcode:
         raise RestrictionError(
             "PL0934",
@@ -158,7 +158,7 @@ def _ordered(statement: Statement, table: Table, needed: str) -> None:
 
 
 def find_mbarrier(machine: Machine, address: Value, statement: Statement) -> tuple[Table, int]:
-    """The ring, side and stage of an mbarrier."""
+    """Return the ring, side and stage of an mbarrier."""
     opcode = statement.opcode
     if address is None:
         raw_only(machine, "", opcode)
@@ -341,7 +341,7 @@ def _wait_group(text: str, read: bool, opcode: str) -> Effect:
 
 # -- other CTAs, other lanes, memory of the GPU ----------------------------------------------------
 def is_strong(opcode: str) -> bool:
-    """An access that other threads may synchronise with."""
+    """Return an access that other threads may synchronise with."""
     return _STRONG.match(opcode) is not None
 
 
@@ -369,7 +369,7 @@ def mapa(statement: Statement) -> Effect:
 
 
 def elect(statement: Statement) -> Effect:
-    """Lane 0 stands for whichever lane the hardware elects."""
+    """Return lane 0 stands for whichever lane the hardware elects."""
     texts = [text.strip() for text in statement.arguments()[0].split("|")]
 
     def step(machine: Machine, regs: Registers) -> None:
@@ -380,7 +380,7 @@ def elect(statement: Statement) -> Effect:
 
 
 def atomic(statement: Statement) -> Effect:
-    """Shared ones are accesses of this CTA; global ones no contract can show."""
+    """Return shared ones are accesses of this CTA; global ones no contract can show."""
     arguments = statement.arguments()
     where = address_of(next((text for text in arguments if text.startswith("[")), "[?]"))
     targets = registers_of(arguments[0]) if not arguments[0].startswith("[") else []
@@ -398,7 +398,7 @@ def atomic(statement: Statement) -> Effect:
 
 
 def check_strong(statement: Statement) -> Effect:
-    """PL0936 where the access is one of global memory: it would order CTAs."""
+    """Raise PL0936 where the access is one of global memory: it would order CTAs."""
     opcode = statement.opcode
     where = address_of(next((text for text in statement.arguments() if text[:1] == "["), "[?]"))
     shared = ".shared" in opcode and not opcode.startswith("cp.")
@@ -435,7 +435,7 @@ _EFFECTS = {
 
 
 def raw_effect(statement: Statement) -> Effect | None:
-    """The step of such an instruction; None for any other, and for those nobody can follow."""
+    """Return the step of such an instruction; None for any other, and for those nobody can follow."""
     if statement.opcode.startswith("red.async"):
         return None
     read = _EFFECTS.get(statement.base)

@@ -38,7 +38,7 @@ class _LaneRuns:
     shuffles: list[Value] = field(default_factory=list)  # of lane 0 of the warp
 
     def logs(self, lane: Lane, tiles: int, *, first_try: bool = False) -> list[ExecutionLog]:
-        """One lane's logs of the first work items."""
+        """Return one lane's logs of the first work items."""
         warp, number = lane
         shuffles = self.shuffles if number else []
         machine = self.run.lane(
@@ -54,7 +54,7 @@ class _LaneRuns:
 def compare_lanes(
     run: RoleRun, expected: list[ExpectedTile], done: set[tuple[str, str]]
 ) -> Iterator[LocatedDifference]:
-    """Differences of a role with raw ports; `done` gets the accesses that were made."""
+    """Yield differences of a role with raw ports; `done` gets the accesses that were made."""
     runs = _LaneRuns(run)
     lanes = [(warp, lane) for warp in range(evaluate(run.role.warps, {})) for lane in range(32)]
     logs: dict[Lane, list[ExecutionLog]] = {}
@@ -84,7 +84,7 @@ def _merge_differences(
     *,
     whole: bool = True,
 ) -> Iterator[LocatedDifference]:
-    """whole: the lanes are all of the role."""
+    """Yield whole: the lanes are all of the role."""
     contract, raw = run.variant.contract, run.case.names.raw
     stages = StageRotation(contract)
     for number, fields in enumerate(run.case.tiles):
@@ -105,7 +105,7 @@ def _merge_differences(
 def _first_try_differences(
     runs: _LaneRuns, patient: list[ExecutionLog], lead: Lane
 ) -> Iterator[LocatedDifference]:
-    """The same lane where no wait ever fails."""
+    """Yield the same lane where no wait ever fails."""
     runs.logs((lead[0], 0), len(patient), first_try=True)  # what lane 0 shares with its warp
     first_tries = runs.logs(lead, len(patient), first_try=True)
     for fields, before, after in zip(runs.run.case.tiles, patient, first_tries, strict=False):
@@ -116,7 +116,7 @@ def _first_try_differences(
 
 
 def first_try_difference(patient: Sequence[Event], first_try: Sequence[Event]) -> Difference | None:
-    """Waits that succeed at once may move forward; nothing else may change."""
+    """Return waits that succeed at once may move forward; nothing else may change."""
     first, second = _split_waits(patient), _split_waits(first_try)
     for position, pair in enumerate(zip(first[0], second[0], strict=False)):
         if pair[0] != pair[1]:
@@ -135,7 +135,7 @@ def first_try_difference(patient: Sequence[Event], first_try: Sequence[Event]) -
 def _split_waits(
     events: Sequence[Event],
 ) -> tuple[list[Event], dict[tuple[str, str, int | None], list[int]]]:
-    """What is done, and before which of it each wait succeeds."""
+    """Return what is done, and before which of it each wait succeeds."""
     done: list[Event] = []
     waits: dict[tuple[str, str, int | None], list[int]] = defaultdict(list)
     for event in events:

@@ -58,7 +58,7 @@ class LaneMerger:
     def compare(
         self, logs: Mapping[Lane, ExecutionLog], *, whole: bool = True
     ) -> tuple[Lane, Difference] | None:
-        """The first difference, and whose it is.  whole: the lanes are all of the role."""
+        """Return the first difference, and whose it is.  whole: the lanes are all of the role."""
         lead = max(logs, key=lambda lane: len(logs[lane].events))
         parts = {lane: self._part(log) for lane, log in logs.items()}
         strict = first_difference(self.expected, without_marks(logs[lead]))
@@ -119,7 +119,7 @@ class LaneMerger:
         return part
 
     def _skippable(self, event: Event, generic: bool, stores: bool) -> bool:
-        """Whether another lane may do it."""
+        """Return whether another lane may do it."""
         if event.verb in (*ACTS, *WAITS):
             return event.target in self.raw
         if event.verb == "store":
@@ -152,7 +152,7 @@ class LaneMerger:
 
     # -- all lanes ---------------------------------------------------------------------------
     def _lacking(self, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
-        """What nobody does, and what is done more or less often than promised."""
+        """Yield what nobody does, and what is done more or less often than promised."""
         for position, event in enumerate(self.expected.events):
             doing = [part for part in parts.values() if position in part.marks]
             if not doing:
@@ -185,7 +185,7 @@ class LaneMerger:
             )
 
     def _orders(self, lane: Lane, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
-        """A lane that acts on an item has waited for it, or a lane it met after that has."""
+        """Yield a lane that acts on an item has waited for it, or a lane it met after that has."""
         events, part = self.expected.events, parts[lane]
         for position in sorted(part.marks):
             event = events[position]
@@ -218,7 +218,7 @@ class LaneMerger:
         return None
 
     def _met(self, lane: Lane, position: int, parts: Mapping[Lane, LanePart], marks: int) -> bool:
-        """Whether a lane of the same warp did the event, and a __syncwarp follows it."""
+        """Return whether a lane of the same warp did the event, and a __syncwarp follows it."""
         return any(
             other[0] == lane[0] and position in part.marks and part.marks[position] < marks
             for other, part in parts.items()
@@ -244,13 +244,13 @@ class LaneMerger:
     def _between(
         self, lane: Lane, gap: LaneGap, clause: AllowedAccess, parts: Mapping[Lane, LanePart]
     ) -> bool:
-        """After its item is held, and before it is given on: ordered, not only earlier."""
+        """Return after its item is held, and before it is given on: ordered, not only earlier."""
         opened = gap.low >= clause.first or self._met(lane, clause.first - 1, parts, gap.marks)
         ended = gap.high <= clause.last or self._leads_to(lane, gap, clause.last, parts)
         return opened and ended and self._leads_to(lane, gap, self._handed_over(clause), parts)
 
     def _handed_over(self, clause: AllowedAccess) -> int:
-        """The event that lets others at the bytes; the end of the work item where there is none."""
+        """Return the event that lets others at the bytes; the end of the work item where there is none."""
         events = self.expected.events
         for position in range(clause.last, len(events)):
             event = events[position]
@@ -261,7 +261,7 @@ class LaneMerger:
     def _leads_to(
         self, lane: Lane, gap: LaneGap, position: int, parts: Mapping[Lane, LanePart]
     ) -> bool:
-        """Whether the accesses happen before the event, or before one arrival of it."""
+        """Return whether the accesses happen before the event, or before one arrival of it."""
         events = self.expected.events
         if position >= len(events) or position in parts[lane].marks:
             return gap.high <= position or position >= len(events)
@@ -278,7 +278,7 @@ class LaneMerger:
 
 
 def without_marks(log: ExecutionLog) -> ExecutionLog:
-    """The log as if nobody had met: accesses on both sides of a __syncwarp are together."""
+    """Return the log as if nobody had met: accesses on both sides of a __syncwarp are together."""
     plain = ExecutionLog()
     plain.accesses[0] |= log.accesses[0]
     for event, after in zip(log.events, log.accesses[1:], strict=True):

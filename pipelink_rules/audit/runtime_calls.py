@@ -22,7 +22,7 @@ RuntimeCall = Callable[[State, Names, Sequence[Value]], None]
 
 
 def call_runtime(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
-    """Runs a runtime operation; UnauditedError for one that is not known."""
+    """Run a runtime operation; UnauditedError for one that is not known."""
     operation = _RUNTIME_CALLS.get(name)
     if operation is None:
         raise InconclusiveError(f"a call of `{name}`")
@@ -30,7 +30,7 @@ def call_runtime(state: State, names: Names, name: str, arguments: Sequence[Valu
 
 
 def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
-    """The item a cursor stands at, modulo twice the stages."""
+    """Return the item a cursor stands at, modulo twice the stages."""
     stage = state.word(cursor)
     phase = state.word(None if cursor is None else cursor + 4)
     if stage is None or phase is None:
@@ -39,7 +39,7 @@ def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
 
 
 def operand_stage(state: State, descriptors: Sequence[Value]) -> tuple[str, int]:
-    """(ring, stage) that the operands of one wgmma lie in."""
+    """Return (ring, stage) that the operands of one wgmma lie in."""
     found = set()
     for descriptor in descriptors:
         address = None if descriptor is None else (descriptor & 0x3FFF) << 4
@@ -74,7 +74,7 @@ def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
 
 
 def _runtime_ring(names: Names, ring: SharedRange) -> SharedRange:
-    """PL0935 where the contract says that the component serves the ring itself."""
+    """Raise PL0935 where the contract says that the component serves the ring itself."""
     _not_raw(names, ring.name)
     return ring
 
@@ -120,7 +120,7 @@ def _pair(state: State, names: Names, arguments: Sequence[Value]) -> tuple[Share
 
 
 def box_bytes(port: Port) -> int:
-    """Bytes of one copy by the port's tensor map; of its whole tile where it has none."""
+    """Return bytes of one copy by the port's tensor map; of its whole tile where it has none."""
     if port.tile is None:
         return member_bytes(port.members[0])
     size = DTYPES[port.members[0].dtype][0]
@@ -151,7 +151,7 @@ def _store(state: State, names: Names, arguments: Sequence[Value], size: int | N
 
 
 def _store_await(member: str) -> RuntimeCall:
-    """Groups are counted by the thread that committed them: the runtime's lane has its own only."""
+    """Return groups are counted by the thread that committed them: the runtime's lane has its own only."""
 
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
         for port in names.stored:
@@ -162,7 +162,7 @@ def _store_await(member: str) -> RuntimeCall:
 
 
 def tensor_of(names: Names, address: Value) -> str:
-    """The global port that a pointer or tensor map belongs to."""
+    """Return the global port that a pointer or tensor map belongs to."""
     name = None if address is None else names.tensors.get(address >> REGION)
     if name is None:
         raise InconclusiveError("a copy whose global address is of no port")
@@ -170,7 +170,7 @@ def tensor_of(names: Names, address: Value) -> str:
 
 
 def known(value: Value) -> int:
-    """The value; UnauditedError where it depends on data."""
+    """Return the value; UnauditedError where it depends on data."""
     if value is None:
         raise InconclusiveError("a size or count that depends on data")
     return value

@@ -38,7 +38,7 @@ def compile_unit(
     subject: Subject,
     inspect: Inspect | None = None,
 ) -> CompiledUnit:
-    """Compiles a unit into `folder`.
+    """Compile a unit into `folder`.
 
     The compiler runs twice, side by side: once for the linkable code together with its PTX, once
     without optimisation for the table of weak symbols.
@@ -68,7 +68,7 @@ def compile_unit(
 
 
 def _command(argv: list[str], folder: Path) -> tuple[str, ...]:
-    """The command as it is recorded: equal on every machine."""
+    """Return the command as it is recorded: equal on every machine."""
     named = [Path(argv[0]).name, *argv[1:]]
     return tuple(part.replace(f"{folder}/", "").replace(str(folder), ".") for part in named)
 
@@ -85,7 +85,7 @@ def compile_object(
     name: str = "",
     inspect: Inspect | None = None,
 ) -> tuple[WeakSymbol, ...]:
-    """Compiles glue or a device runtime: `out` (.fatbin) and its `.weak.json` beside it.
+    """Compile glue or a device runtime: `out` (.fatbin) and its `.weak.json` beside it.
 
     flags: code-generation flags, as in Variant.flags; all objects of a link have the same.
     PL0905 where it does not compile.
@@ -107,11 +107,11 @@ def compile_object(
 
 
 def runtime_file(runtime: str, flags: Iterable[str] = ()) -> str:
-    """The file of a device runtime, one per set of code-generation flags: `release.fatbin`."""
+    """Return the file of a device runtime, one per set of code-generation flags: `release.fatbin`."""
     suffix = "".join(f"-{flag.replace('=', '_')}" for flag in sorted(flags))
     return f"{runtime}{suffix}.fatbin"
 
 
 def digests(paths: Iterable[Path]) -> tuple[tuple[str, str], ...]:
-    """(file name, sha256), sorted."""
+    """Return (file name, sha256), sorted."""
     return tuple(sorted((path.name, sha256(path)) for path in paths))

@@ -60,7 +60,7 @@ class Options:
 
 
 def classify_options(copts: Iterable[str], span: Span | None = None) -> Options:
-    """Separates code-generation flags from harmless options; PL1215 on everything else."""
+    """Separate code-generation flags from harmless options; PL1215 on everything else."""
     explicit: dict[str, bool] = {}
     fast = False
     other: list[str] = []

@@ -57,7 +57,7 @@ _REACHES = {
 def scan(
     module: Module, variant: Variant, sources: Sources, runtime: frozenset[str]
 ) -> tuple[Diagnostic, ...]:
-    """Every rule that the code breaks, one finding per rule and function.
+    """Return every rule that the code breaks, one finding per rule and function.
 
     `runtime`: the operations of the device runtime, as its header declares them; empty = unknown.
     """
@@ -155,7 +155,7 @@ def _names(function: Function, name: str) -> bool:
 
 
 def _writes(function: Function, name: str) -> bool:
-    """Whether the function stores through an address computed from the variable."""
+    """Return whether the function stores through an address computed from the variable."""
     word = re.compile(rf"(?<![\w$]){re.escape(name)}(?![\w$])")
     tainted: set[str] = set()
     for statement in function.statements:
@@ -246,7 +246,7 @@ class Sources:
     texts: Mapping[str, str]  # file -> text
 
     def find(self, pattern: str) -> Label | None:
-        """The first place outside of comments where the pattern matches."""
+        """Return the first place outside of comments where the pattern matches."""
         for file, text in self.texts.items():
             for number, line in enumerate(text.splitlines(), 1):
                 code = line.split("//", 1)[0]
@@ -265,7 +265,7 @@ def component_diagnostic(
     subject: str,
     **details: Unpack[Details],
 ) -> Diagnostic:
-    """A finding about a component: the place in its source where known, then its contract."""
+    """Return a finding about a component: the place in its source where known, then its contract."""
     contract = variant.contract
     span = contract.span or (Span(contract.file) if contract.file else None)
     labels = [label] if label else []
@@ -274,7 +274,7 @@ def component_diagnostic(
 
 
 def scan_function(function: Function, variant: Variant, sources: Sources) -> Iterator[Diagnostic]:
-    """Every forbidden instruction of a function."""
+    """Yield every forbidden instruction of a function."""
     for statement in function.statements:
         yield from _instruction(statement, function, variant, sources)
 
@@ -373,7 +373,7 @@ def _instruction(
 
 
 def _beyond(statement: Statement, variant: Variant) -> str:
-    """What of _REACHES the instruction does, or "".
+    """Return what of _REACHES the instruction does, or "".
 
     Libraries address the barriers of their own CTA through the cluster, too: behind a raw port
     that is no sign of another CTA, and the audit sees which CTA it is.

@@ -38,7 +38,7 @@ WORKERS = 2
 def link_probe(
     objects: Iterable[str | Path], arch: str, toolkit: Toolkit, folder: Path, subject: Subject
 ) -> str:
-    """The PTX of the linked probe kernels."""
+    """Return the PTX of the linked probe kernels."""
     out = folder / "probe.ptx"
     argv = nvlink_argv(toolkit, arch, [str(path) for path in objects], str(out), ptx=True)
     output = run(argv, toolkit)
@@ -50,7 +50,7 @@ def link_probe(
 def probe_role(
     variant: Variant, role: Role, ptx: str, arch: str, toolkit: Toolkit, folder: Path
 ) -> Measured:
-    """What one role needs; raises where it spills even with all registers, or is serialised."""
+    """Return what one role needs; raises where it spills even with all registers, or is serialised."""
     assemble = _Assembler(
         variant, role, only_kernel(ptx, kernel_name(role.name)), arch, toolkit, folder
     )
@@ -75,7 +75,7 @@ def probe_role(
 def smallest(
     attempt: Callable[[list[int]], list[Attempt]], lowest: int, limit: int, guess: int
 ) -> int:
-    """The smallest count, in steps of 8, from which on nothing spills; 0 where the limit does.
+    """Return the smallest count, in steps of 8, from which on nothing spills; 0 where the limit does.
 
     The guess (the contract's promise) and its neighbour below come first: where the contract is
     exact, they settle it.  ptxas may spill with more registers what it fits into fewer, so a few
@@ -101,13 +101,13 @@ def smallest(
 
 
 def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
-    """Whether each count fits, in rising order."""
+    """Return whether each count fits, in rising order."""
     ordered = sorted(set(counts))
     return {count: result.fits for count, result in zip(ordered, attempt(ordered), strict=True)}
 
 
 def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
-    """The smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
+    """Return the smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
     for distance in (STEP, STEP, 4 * STEP):
         count = max(lowest, high - distance)
         if count == high:
@@ -119,7 +119,7 @@ def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int
 
 
 def _between(attempt: Callable[[list[int]], list[Attempt]], low: int, high: int) -> int:
-    """The border between `low`, which does not fit, and `high`, which does."""
+    """Return the border between `low`, which does not fit, and `high`, which does."""
     while high - low > STEP:
         third = max(STEP, (high - low) // 3 // STEP * STEP)
         for count, fits in _fits(attempt, {low + third, min(low + 2 * third, high - STEP)}).items():
@@ -235,7 +235,7 @@ _KERNEL = re.compile(r"^\.visible \.entry (\w+)", re.M)
 
 
 def only_kernel(ptx: str, name: str) -> str:
-    """The text without the other kernels."""
+    """Return the text without the other kernels."""
     parts, position = [], 0
     for found in _KERNEL.finditer(ptx):
         if found[1] == name:
@@ -246,7 +246,7 @@ def only_kernel(ptx: str, name: str) -> str:
 
 
 def with_registers(ptx: str, registers: int) -> str:
-    """The text with a register limit on its kernel."""
+    """Return the text with a register limit on its kernel."""
     return re.sub(r"^(\.maxntid [^\n]*)$", rf"\1\n.maxnreg {registers}", ptx, count=1, flags=re.M)
 
 

@@ -18,17 +18,17 @@ _STAGES = 4  # of a ring in the probe, where its bounds allow
 
 
 def kernel_name(role: str) -> str:
-    """The probe kernel of a role."""
+    """Return the probe kernel of a role."""
     return f"pl_probe_{role}"
 
 
 def probe_threads(role: Role) -> int:
-    """Threads of a role as declared; a schedule runs inside of other roles and gets a warp."""
+    """Return threads of a role as declared; a schedule runs inside of other roles and gets a warp."""
     return 32 * max(1, evaluate(role.warps, {})) if not role.scheduler else 32
 
 
 def probe_source(variant: Variant) -> str:
-    """The text of the probe: one translation unit with a kernel for each role."""
+    """Return the text of the probe: one translation unit with a kernel for each role."""
     contract = variant.contract
     lines = [
         f"// Probe of {variant.name}: how many registers each role needs.",
@@ -143,7 +143,7 @@ def _port_values(contract: Contract, role: Role) -> list[str]:
 
 
 def _relocations(contract: Contract, role: Role) -> list[str]:
-    """Plausible constants: rings and buffers one after the other, then the barriers."""
+    """Return Plausible constants: rings and buffers one after the other, then the barriers."""
     found, offset, site = [], 0, 1
     barriers = 200 * 1024
     for port in contract.ports:

@@ -41,7 +41,7 @@ _KINDS = ("sync", "arrive")
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """What was found in the cubin; raises PL0920..PL0929, PL0938 where it is not what was planned.
+    """Return what was found in the cubin; raises PL0920..PL0929, PL0938 where it is not what was planned.
 
     Differences that the declaration allows are in `forced`.
     """
@@ -57,7 +57,7 @@ def audit(
 def inspect(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> tuple[Audit, tuple[Diagnostic, ...]]:
-    """What was found, and every difference from the plan."""
+    """Return what was found, and every difference from the plan."""
     elf = Elf(Path(cubin).read_bytes())
     code = disassemble(cubin, program.name, toolkit)
     numbers = log.function(program.name)
@@ -82,7 +82,7 @@ def inspect(
 
 
 def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
-    """The values the glue emits: one for each run of neighbouring warpgroups that are alike."""
+    """Return the values the glue emits: one for each run of neighbouring warpgroups that are alike."""
     if not placement.setmaxnreg:
         return ()
     groups = {group.index: group for group in placement.warpgroups}
@@ -96,7 +96,7 @@ def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
 
 
 def region_registers(code: KernelCode, placement: Placement) -> Iterator[tuple[str, int]]:
-    """(program role, highest register it uses, as a count), in the order of the warps.
+    """Yield (program role, highest register it uses, as a count), in the order of the warps.
 
     Roles whose warpgroups have the same setmaxnreg value share what is found for that value.
     """
@@ -111,7 +111,7 @@ def region_registers(code: KernelCode, placement: Placement) -> Iterator[tuple[s
 def compare(
     found: Audit, program: Program, placement: Placement, log: LinkLog
 ) -> Iterator[Diagnostic]:
-    """Every difference between what was found and what was planned."""
+    """Yield every difference between what was found and what was planned."""
     span = program.spec.where("name")
     labels = (Label(span, "this megakernel"),) if span else ()
     yield from _setmaxnreg(found, placement, log, labels)
@@ -199,7 +199,7 @@ def _registers(
 
 
 def _pool(found: Audit, placement: Placement) -> tuple[str, ...]:
-    """What the warpgroups ask for, where it is more than there is."""
+    """Return what the warpgroups ask for, where it is more than there is."""
     requested = sum(group.registers for group in placement.warpgroups)
     there = found.registers * (placement.threads // 128)
     if not placement.setmaxnreg or requested <= there:
@@ -265,7 +265,7 @@ def _calls(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterato
 
 
 def _pipelined(found: Audit, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
-    """Slow paths of the compiler may be called, but not between issue and wait of wgmma."""
+    """Yield slow paths of the compiler may be called, but not between issue and wait of wgmma."""
     if found.pipelined_calls:
         names = ", ".join(
             f"`{name.removeprefix(found.entry + '$')}`" for name in found.pipelined_calls
@@ -288,7 +288,7 @@ def _pipelined(found: Audit, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
 def compare_barriers(
     found: Audit, program: Program, placement: Placement, labels: tuple[Label, ...]
 ) -> Iterator[Diagnostic]:
-    """PL0925 for ids that nobody gave, PL0938 for sites that are not what the contracts say."""
+    """Yield PL0925 for ids that nobody gave, PL0938 for sites that are not what the contracts say."""
     yield from _unplaced_barriers(found, placement, labels)
     ids = {number: name for name, number in placement.named}
     declared = operations(program)
@@ -313,7 +313,7 @@ def compare_barriers(
 
 
 def operations(program: Program) -> Mapping[str, Counter[str]]:
-    """ "instance.barrier" -> how often the contracts' bodies sync and arrive there."""
+    """Return "instance.barrier" -> how often the contracts' bodies sync and arrive there."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for role in program.roles:
         for instance, name in role.members:

@@ -35,7 +35,7 @@ def nvjitlink(
     name: str,
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """Links objects to `out`, a cubin; PL1214 where the library cannot be used, else PL12xx."""
+    """Link objects to `out`, a cubin; PL1214 where the library cannot be used, else PL12xx."""
     backend = f"nvJitLink {toolkit.version}"
     if not toolkit.nvjitlink:
         raise _unavailable("the toolkit has no libnvJitLink")
@@ -89,7 +89,7 @@ def nvlink(
     name: str,
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """Links objects to `out`, a cubin; PL12xx where nvlink refuses."""
+    """Link objects to `out`, a cubin; PL12xx where nvlink refuses."""
     backend = f"nvlink {toolkit.version}"
     with staged(out) as temporary:
         argv = nvlink_argv(toolkit, arch, objects, str(temporary), options=options)

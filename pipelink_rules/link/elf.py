@@ -66,7 +66,7 @@ class Elf:
             ) from None
 
     def _read_symbols(self) -> Iterator[Symbol]:
-        """In file order: the index is what .nv.info refers to."""
+        """Yield in file order: the index is what .nv.info refers to."""
         table = next((item for item in self.sections if item.kind == _SYMTAB), None)
         if table is None:
             return
@@ -80,11 +80,11 @@ class Elf:
             yield Symbol(found, value, size, section, info)
 
     def section(self, name: str) -> Section | None:
-        """The section of that name."""
+        """Return the section of that name."""
         return next((item for item in self.sections if item.name == name), None)
 
     def kernels(self) -> tuple[str, ...]:
-        """Names of the kernels, sorted: functions with a code section of their own."""
+        """Return names of the kernels, sorted: functions with a code section of their own."""
         functions = {item.name for item in self.symbols if item.is_function}
         named = {
             item.name.removeprefix(_TEXT)
@@ -94,12 +94,12 @@ class Elf:
         return tuple(sorted(functions & named))
 
     def code(self, kernel: str) -> bytes:
-        """The machine code of a kernel, encodings included."""
+        """Return the machine code of a kernel, encodings included."""
         found = self.section(_TEXT + kernel)
         return found.data if found else b""
 
     def static_shared(self, kernel: str) -> int:
-        """Bytes of static shared memory, without what the system keeps for itself."""
+        """Return bytes of static shared memory, without what the system keeps for itself."""
         found = self.section(f".nv.shared.{kernel}")
         if found is None:
             return 0
@@ -108,11 +108,11 @@ class Elf:
         return max(0, found.size - reserved)
 
     def registers(self, kernel: str) -> int:
-        """Registers per thread at launch; 0 where the file does not say."""
+        """Return registers per thread at launch; 0 where the file does not say."""
         return self._attribute(_REGCOUNT, kernel)
 
     def stack_bytes(self, kernel: str) -> int:
-        """Bytes of stack per thread."""
+        """Return bytes of stack per thread."""
         return max(self._attribute(_MIN_STACK_SIZE, kernel), self._attribute(_FRAME_SIZE, kernel))
 
     def _attribute(self, attribute: int, kernel: str) -> int:
@@ -149,7 +149,7 @@ def _string(table: bytes, offset: int) -> str:
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(attribute, payload): format byte, attribute byte, then 16 bits of size or value."""
+    """Yield (attribute, payload): format byte, attribute byte, then 16 bits of size or value."""
     position = 0
     while position + 4 <= len(data):
         form, attribute, value = struct.unpack_from("<BBH", data, position)

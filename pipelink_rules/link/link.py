@@ -27,7 +27,7 @@ def link(
     sidecars: Iterable[str | Path] = (),
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """Links objects to the cubin `out`, whose kernel is `entry`.
+    """Link objects to the cubin `out`, whose kernel is `entry`.
 
     The order of `objects` does not matter.  sidecars: of the objects that have one; the others
     may have a `.weak.json` beside them.  options: for the linker itself.  Raises PL0903, PL0904,
@@ -61,7 +61,7 @@ def link_unchecked(
     *,
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """The link alone, in the order given; the result is read back."""
+    """Return the link alone, in the order given; the result is read back."""
     log = BACKENDS[backend](objects, arch, toolkit, out, entry, options)
     findings = tuple(read_back(Path(out), entry, arch, log))
     if findings:
@@ -71,7 +71,7 @@ def link_unchecked(
 
 
 def read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diagnostic]:
-    """What is wrong with a link that the linker calls a success."""
+    """Return what is wrong with a link that the linker calls a success."""
     if log.partial:
         yield Diagnostic(
             "PL1212",

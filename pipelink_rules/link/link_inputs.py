@@ -38,7 +38,7 @@ class LinkObject:
 def read_objects(
     objects: Sequence[str | Path], sidecars: Iterable[str | Path], toolkit: Toolkit
 ) -> tuple[LinkObject, ...]:
-    """The inputs of a link in their one order, whatever order they are given in.
+    """Return the inputs of a link in their one order, whatever order they are given in.
 
     A sidecar belongs to the object beside it with the same stem.  Raises what reading a sidecar
     or an object raises.
@@ -66,7 +66,7 @@ def _weak_beside(path: str) -> tuple[WeakSymbol, ...]:
 def check_objects(
     objects: Sequence[LinkObject], arch: str, toolkit: Toolkit
 ) -> tuple[Diagnostic, ...]:
-    """Every reason not to link them."""
+    """Return every reason not to link them."""
     return (
         *(item for one in objects for item in _check_digest(one)),
         *(item for one in objects for item in _check_toolchain(one, toolkit)),
@@ -175,7 +175,7 @@ def _flag_value(value: str) -> str:
 
 
 def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
-    """PL0903 for each pair of objects that define a weak name differently."""
+    """Yield PL0903 for each pair of objects that define a weak name differently."""
     owners = {one.path: one for one in objects}
     clashes = find_clashes({one.path: one.weak for one in objects if one.weak})
     pairs: dict[tuple[str, ...], list[SymbolConflict]] = {}

@@ -37,18 +37,18 @@ class LinkLog:
     seconds: float = 0.0
 
     def function(self, name: str) -> FunctionLog:
-        """The numbers of the entry; zeros where the linker printed none."""
+        """Return the numbers of the entry; zeros where the linker printed none."""
         return self.assembler.function(name) or FunctionLog(name)
 
 
 def read_log(text: str, backend: str, command: tuple[str, ...], seconds: float = 0.0) -> LinkLog:
-    """The log of a link that succeeded."""
+    """Return the log of a link that succeeded."""
     partial = tuple(dict.fromkeys(_PARTIAL.findall(text)))
     return LinkLog(backend, command, text, read_assembler_log(text), partial, seconds)
 
 
 def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -> Diagnostic:
-    """Why a link failed, as one finding; `name` is the megakernel."""
+    """Return why a link failed, as one finding; `name` is the megakernel."""
     notes = (f"command: {' '.join(command)}",)
     found = quote(text)
     if names := sorted(set(_UNDEFINED.findall(text))):

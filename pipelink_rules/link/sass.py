@@ -61,7 +61,7 @@ class Instruction:
         return highest
 
     def _width(self) -> int:
-        """Registers of the first register operand (the result, or the value that is stored)."""
+        """Return registers of the first register operand (the result, or the value that is stored)."""
         if self.base in _WIDE_OPCODES:
             shape = re.search(r"\.64x(\d{1,4})x", self.opcode)
             return int(shape[1]) // 2 if shape else 1
@@ -98,7 +98,7 @@ class KernelCode:
         return len(self._real())
 
     def _real(self) -> Sequence[Instruction]:
-        """Without the loop and the NOPs that fill up the end."""
+        """Return without the loop and the NOPs that fill up the end."""
         end = len(self.instructions)
         while end and self.instructions[end - 1].base == "NOP":
             end -= 1
@@ -137,7 +137,7 @@ class KernelCode:
                 yield item.target or "(register)"
 
     def _ends(self, target: str) -> bool:
-        """No return is reachable from there."""
+        """Return no return is reachable from there."""
         start = self._labels.get(target)
         if start is None:
             return False
@@ -226,13 +226,13 @@ class KernelCode:
 
 
 def _number(operand: str) -> int:
-    """An immediate; -1 for a register."""
+    """Return an immediate; -1 for a register."""
     value = re.fullmatch(r"0x([0-9a-f]+)", operand)
     return int(value[1], 16) if value else -1
 
 
 def _waits_for_all(item: Instruction) -> bool:
-    """`WARPGROUP.DEPBAR.LE gsb0, 0x0`: no wgmma group is pending behind it."""
+    """Return `WARPGROUP.DEPBAR.LE gsb0, 0x0`: no wgmma group is pending behind it."""
     return item.opcode.startswith("WARPGROUP.DEPBAR") and item.operands.endswith(" 0x0")
 
 
@@ -241,7 +241,7 @@ def _bare(name: str) -> str:
 
 
 def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
-    """The instructions of a kernel; PL1206 without nvdisasm, PL1204 where it fails."""
+    """Return the instructions of a kernel; PL1206 without nvdisasm, PL1204 where it fails."""
     if not toolkit.nvdisasm:
         raise error(
             "PL1206",
@@ -266,7 +266,7 @@ def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
 
 
 def section_of(text: str, kernel: str) -> str:
-    """The listing of one kernel out of that of a whole cubin."""
+    """Return the listing of one kernel out of that of a whole cubin."""
     starts = [(found[1], found.start()) for found in _SECTION.finditer(text)]
     for number, (name, start) in enumerate(starts):
         if name == kernel:

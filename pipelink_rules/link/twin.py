@@ -42,7 +42,7 @@ class TwinUnit:
 def twin_source(
     units: Sequence[TwinUnit], runtime: Sequence[str], glue: str, folder: str | Path
 ) -> str:
-    """The unit: every variant's header and sources, the runtime, the glue.
+    """Return the unit: every variant's header and sources, the runtime, the glue.
 
     The header of a variant is included by its path, before the source: it makes the variant the
     current one, and what the source itself includes is then passed over.
@@ -82,7 +82,7 @@ def build_twins(
     flags: Iterable[str] = (),
     options: Iterable[str] = (),
 ) -> tuple[LinkLog, LinkLog]:
-    """Writes both twins; their logs, LTO first.  `<name>.twin.cu` stays beside them.
+    """Write both twins; their logs, LTO first.  `<name>.twin.cu` stays beside them.
 
     includes: folders for the runtime and the glue (those of the variants are the units' own).
     PL0905 where the parts do not make one unit, although they link.
@@ -121,7 +121,7 @@ def compare_twins(
     native: tuple[str | Path, LinkLog | None],
     toolkit: Toolkit,
 ) -> TwinReport:
-    """Reads three cubins; where a log is not at hand, spills count as what the stack says."""
+    """Read three cubins; where a log is not at hand, spills count as what the stack says."""
     mine, other, alone = (_build(entry, *item, toolkit) for item in (linked, lto, native))
     return TwinReport(
         entry,
@@ -149,7 +149,7 @@ def _build(entry: str, cubin: str | Path, log: LinkLog | None, toolkit: Toolkit)
 
 
 def first_difference(entry: str, one: str | Path, two: str | Path, toolkit: Toolkit) -> str:
-    """Where two cubins part, in words; "" where the machine code is the same."""
+    """Return where two cubins part, in words; "" where the machine code is the same."""
     texts = [Elf(Path(path).read_bytes()).code(entry) for path in (one, two)]
     if texts[0] == texts[1]:
         return ""

@@ -31,12 +31,12 @@ class Unit:
 
 
 def number(arch: str) -> str:
-    """`sm_90a` -> `90a`."""
+    """Return `sm_90a` -> `90a`."""
     return arch.removeprefix("sm_")
 
 
 def flag_arguments(flags: Iterable[str]) -> list[str]:
-    """Variant.flags as compiler arguments: all four are always said."""
+    """Return variant.flags as compiler arguments: all four are always said."""
     values = dict(FLAG_DEFAULTS)
     for flag in flags:
         name, _, value = flag.partition("=")
@@ -56,7 +56,7 @@ def _common(toolkit: Toolkit, unit: Unit) -> list[str]:
 
 
 def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> list[str]:
-    """Link-time code of one architecture, device only (a host pass would triple the time)."""
+    """Return link-time code of one architecture, device only (a host pass would triple the time)."""
     arch = number(unit.arch)
     argv = [*_common(toolkit, unit), "--fatbin"]
     # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
@@ -66,7 +66,7 @@ def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> li
 
 
 def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str) -> list[str]:
-    """Link-time code and PTX from one run of the front end, which takes most of the time.
+    """Return link-time code and PTX from one run of the front end, which takes most of the time.
 
     The linkers take the link-time code of such an object; the PTX stays in `keep` as
     `<source stem>.ptx`: the shadow that the scans read.
@@ -80,13 +80,13 @@ def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str)
 
 
 def listing_argv(toolkit: Toolkit, unit: Unit, out: str, *, show_inline: bool = True) -> list[str]:
-    """PTX without optimisation: one function per function of the source, also the inlined ones."""
+    """Return PTX without optimisation: one function per function of the source, also the inlined ones."""
     show = _SHOW_INLINE if show_inline else ()
     return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *show, unit.source, "-o", out]
 
 
 def shadow_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
-    """PTX alone, as `object_argv` keeps it."""
+    """Return PTX alone, as `object_argv` keeps it."""
     return [*_ptx(toolkit, unit), unit.source, "-o", out]
 
 
@@ -96,7 +96,7 @@ def _ptx(toolkit: Toolkit, unit: Unit) -> list[str]:
 
 
 def cubin_argv(toolkit: Toolkit, unit: Unit, out: str, ptxas: Iterable[str] = ()) -> list[str]:
-    """A finished cubin from one unit, without link-time optimisation: the native twin."""
+    """Return a finished cubin from one unit, without link-time optimisation: the native twin."""
     arch = number(unit.arch)
     argv = [option for option in _common(toolkit, unit) if option != "-rdc=true"]
     argv += ["-cubin", "-gencode", f"arch=compute_{arch},code=sm_{arch}"]
@@ -105,7 +105,7 @@ def cubin_argv(toolkit: Toolkit, unit: Unit, out: str, ptxas: Iterable[str] = ()
 
 
 def ptxas_argv(toolkit: Toolkit, arch: str, ptx: str, out: str) -> list[str]:
-    """Assembles PTX, with the numbers the probe reads."""
+    """Assemble PTX, with the numbers the probe reads."""
     return [toolkit.ptxas, f"-arch={arch}", "-O3", "-v", ptx, "-o", out]
 
 
@@ -118,7 +118,7 @@ def nvlink_argv(
     ptx: bool = False,
     options: Iterable[str] = (),
 ) -> list[str]:
-    """A link with optimisation; with `ptx`, the linked code before it is assembled."""
+    """Return a link with optimisation; with `ptx`, the linked code before it is assembled."""
     argv = [toolkit.nvlink, "-Werror", "-lto", f"-nvvmpath={toolkit.nvvmpath}"]
     argv += [f"-L{toolkit.libraries}", "-lcudadevrt", f"-arch={arch}"]
     argv += ["-emit-ptx"] if ptx else ["-Xptxas=-v"]

@@ -37,7 +37,7 @@ class Subject:
 def compile_checked(
     argv: Sequence[str], toolkit: Toolkit, subject: Subject, cwd: str | Path | None = None
 ) -> ToolOutput:
-    """Runs a compiler; PL0905 with its errors at their source lines where it refuses the code."""
+    """Run a compiler; PL0905 with its errors at their source lines where it refuses the code."""
     output = run(argv, toolkit, cwd)
     if not output.ok:
         raise PipelinkError(diagnose(output, subject))
@@ -45,7 +45,7 @@ def compile_checked(
 
 
 def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
-    """The finding behind a refused compilation."""
+    """Return the finding behind a refused compilation."""
     labels: list[Label] = []
     suggestions: list[str] = []
     for line in output.text.splitlines():
@@ -71,7 +71,7 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
 
 
 def _span_of(found: re.Match[str]) -> Span:
-    """The place of an error: nvcc gives the line alone, and its text often names a word there."""
+    """Return the place of an error: nvcc gives the line alone, and its text often names a word there."""
     number = int(found["line"][-9:])
     column = int((found.groupdict().get("column") or "0")[-9:])
     try:

@@ -25,7 +25,7 @@ class FatbinImage:
 
 
 def images_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[FatbinImage, ...]:
-    """The images, as cuobjdump lists them; PL1206 without cuobjdump, PL0904 on what is none."""
+    """Return the images, as cuobjdump lists them; PL1206 without cuobjdump, PL0904 on what is none."""
     if not toolkit.cuobjdump:
         raise error(
             "PL1206",
@@ -49,7 +49,7 @@ def images_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[FatbinImage, ...]:
 
 
 def read_images(text: str) -> list[FatbinImage]:
-    """The images in cuobjdump's listing."""
+    """Return the images in cuobjdump's listing."""
     found = []
     for kind, body in _IMAGE.findall(text):
         arch = re.search(r"^arch = (\S+)", body, re.M)
@@ -60,5 +60,5 @@ def read_images(text: str) -> list[FatbinImage]:
 
 
 def codegen_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[tuple[str, str], ...]:
-    """The code-generation flags of the link-time code, as the compiler recorded them."""
+    """Return the code-generation flags of the link-time code, as the compiler recorded them."""
     return next((image.flags for image in images_of(fatbin, toolkit) if image.kind == "nvvm"), ())

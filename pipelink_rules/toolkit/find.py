@@ -43,7 +43,7 @@ class Candidate:
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
-    """The folders to look at, in order, each once.  CUDA_HOME has no say."""
+    """Yield the folders to look at, in order, each once.  CUDA_HOME has no say."""
     seen: set[Path] = set()
     for candidate in _all_candidates(environ):
         real = candidate.root.resolve()
@@ -70,7 +70,7 @@ def _all_candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
 
 
 def system_roots() -> list[Path]:
-    """Toolkits in the place where installers put them, the newest first."""
+    """Return toolkits in the place where installers put them, the newest first."""
     found = sorted(Path("/usr/local").glob("cuda*"), key=_newest_first, reverse=True)
     return [root for root in found if (root / "bin/nvcc").exists()]
 
@@ -85,7 +85,7 @@ def _dryrun(nvcc: str, environ: Mapping[str, str]) -> str:
 
 
 def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None) -> Toolkit:
-    """The toolkit of this build.
+    """Return the toolkit of this build.
 
     Candidates: $PIPELINK_CUDA, the pip wheels of this interpreter, nvcc on PATH, /usr/local/cuda*.
     $PIPELINK_CUDA is a choice, not a hint: where it is refused, nothing else is taken.
@@ -120,7 +120,7 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
 def probe_candidate(
     candidate: Candidate, build_dir: str | Path, environ: Mapping[str, str]
 ) -> Toolkit | ToolkitRejected:
-    """One candidate, probed; answered from `.toolkit/probe.json` where nothing changed."""
+    """Return one candidate, probed; answered from `.toolkit/probe.json` where nothing changed."""
     folder = Path(build_dir).absolute() / ".toolkit"
     try:
         layout = layout_of(candidate.root, environ)
@@ -195,7 +195,7 @@ def _version(text: str) -> str:
 
 
 def nvjitlink_reason(toolkit: Toolkit, build_dir: str | Path, environ: Mapping[str, str]) -> str:
-    """'' where the nvJitLink backend of this toolkit works, else why not; cached as well."""
+    """Return '' where the nvJitLink backend of this toolkit works, else why not; cached as well."""
     folder = Path(build_dir).absolute() / ".toolkit"
     layout = layout_of(Path(toolkit.root), environ)
     key, name = stat_key(layout), f"nvjitlink {toolkit.root} {sys.executable}"

@@ -49,7 +49,7 @@ class Incomplete(Exception):
 
 
 def layout_of(root: Path, environ: Mapping[str, str]) -> Layout:
-    """The files below `root`; Incomplete where one is missing."""
+    """Return the files below `root`; Incomplete where one is missing."""
     host = which("g++", path=environ.get("PATH", "/usr/bin:/bin")) or which(
         "g++", path="/usr/bin:/bin"
     )
@@ -101,7 +101,7 @@ def _tool(root: Path, name: str, environ: Mapping[str, str]) -> Path | None:
 
 
 def root_of_nvcc(nvcc: Path, dryrun: str) -> Path | None:
-    """The toolkit an `nvcc` belongs to, by its own word (`nvcc -dryrun`): it may be a wrapper."""
+    """Return the toolkit an `nvcc` belongs to, by its own word (`nvcc -dryrun`): it may be a wrapper."""
     found = re.search(r"^#\$ TOP=(\S+)", dryrun, re.M)
     if found:
         return Path(os.path.normpath(found[1]))
@@ -110,7 +110,7 @@ def root_of_nvcc(nvcc: Path, dryrun: str) -> Path | None:
 
 
 def shim_nvvm(layout: Layout, shims: Path) -> Path:
-    """The folder for `nvlink -nvvmpath`.
+    """Return the folder for `nvlink -nvvmpath`.
 
     nvlink opens `<nvvmpath>/lib64/libnvvm.so` and nothing else; wheels and distribution packages
     keep the library elsewhere, under a versioned name.  A private folder with one link repairs it.
@@ -131,7 +131,7 @@ def shim_nvvm(layout: Layout, shims: Path) -> Path:
 
 
 def stat_key(layout: Layout) -> str:
-    """Changes when a tool, library or header of the toolkit changes; needs no file to be read."""
+    """Return changes when a tool, library or header of the toolkit changes; needs no file to be read."""
     rows = [f"{layout.host_compiler} {_stat(layout.host_compiler)}"]
     rows += [f"{path} {_stat(path)}" for path in (*layout.tools, *_headers(layout))]
     rows += [str(path) for path in (layout.cuobjdump, layout.nvdisasm)]
@@ -152,6 +152,6 @@ def _headers(layout: Layout) -> list[Path]:
 
 
 def fingerprint_of(layout: Layout, versions: Iterable[str]) -> str:
-    """sha256 over what the tools are, not where: equal in every checkout and on every machine."""
+    """Return sha256 over what the tools are, not where: equal in every checkout and on every machine."""
     rows = [f"{path.name} {sha256(path)}" for path in (*layout.tools, *_headers(layout))]
     return hashlib.sha256("\n".join([*rows, *versions]).encode()).hexdigest()

@@ -16,7 +16,7 @@ from typing import Any
 
 
 def main(argv: list[str]) -> int:
-    """The process."""
+    """Return the process."""
     job = json.loads(Path(argv[1]).read_text(encoding="utf-8"))
     try:
         # Loaded first, by path: the binding then finds this toolkit's library and no other.

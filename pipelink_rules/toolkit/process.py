@@ -43,7 +43,7 @@ def run_tool(
     cwd: str | Path | None = None,
     timeout: float = 600.0,
 ) -> ToolOutput:
-    """Runs one tool to its end.  `timeout` in seconds; its whole process group ends with it."""
+    """Run one tool to its end.  `timeout` in seconds; its whole process group ends with it."""
     command = tuple(str(part) for part in argv)
     try:
         process = subprocess.Popen(
@@ -81,14 +81,14 @@ def _text(out: bytes, err: bytes) -> str:
 
 
 def run(argv: Sequence[str], toolkit: Toolkit, cwd: str | Path | None = None) -> ToolOutput:
-    """Runs a tool of the toolkit; PL1204 or PL1205 where it could not do its work at all."""
+    """Run a tool of the toolkit; PL1204 or PL1205 where it could not do its work at all."""
     output = run_tool(argv, toolkit.environment(os.environ), cwd=cwd, timeout=TIMEOUT)
     check_alive(output)
     return output
 
 
 def check_alive(output: ToolOutput) -> None:
-    """Raises where a tool crashed, could not start or never ended."""
+    """Raise where a tool crashed, could not start or never ended."""
     tool = Path(output.argv[0]).name
     if output.timed_out:
         raise error(
@@ -110,24 +110,24 @@ def check_alive(output: ToolOutput) -> None:
 
 
 def command_note(output: ToolOutput) -> str:
-    """The command, as it can be run again by hand."""
+    """Return the command, as it can be run again by hand."""
     return "command: " + " ".join(output.argv)
 
 
 def quote(text: str, limit: int = _QUOTED) -> str:
-    """The first lines of a tool's text."""
+    """Return the first lines of a tool's text."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     cut = [f"... {len(lines) - limit} more lines"] if len(lines) > limit else []
     return "\n".join(lines[:limit] + cut)
 
 
 def child_argv(module: str, *arguments: str) -> list[str]:
-    """A module of this package as a process of this interpreter."""
+    """Return a module of this package as a process of this interpreter."""
     return [sys.executable, "-m", module, *arguments]
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The tools' environment plus what a child needs to import this package."""
+    """Return the tools' environment plus what a child needs to import this package."""
     package = str(Path(pipelink_rules.__file__).parent.parent)
     # The child must find the same site-packages as we do, however they got onto the path.
     entries = [package, *(entry for entry in sys.path if entry and os.path.isdir(entry))]
@@ -136,7 +136,7 @@ def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def work_folder(beside: Path) -> Iterator[Path]:
-    """A private folder next to the results; removed at the end, whatever happens."""
+    """Yield a private folder next to the results; removed at the end, whatever happens."""
     beside.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=beside, prefix=".work_"))
     try:

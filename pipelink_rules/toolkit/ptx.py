@@ -34,7 +34,7 @@ class Statement:
         return self.opcode.split(".", 1)[0]
 
     def arguments(self) -> list[str]:
-        """Operands, split at the commas outside of brackets."""
+        """Return operands, split at the commas outside of brackets."""
         parts, depth, start = [], 0, 0
         for position, char in enumerate(self.operands):
             if char in "[{(":
@@ -88,17 +88,17 @@ class Module:
     externs: tuple[str, ...]  # functions declared `.extern`
 
     def function(self, name: str) -> Function | None:
-        """The function of that name, if it is defined here."""
+        """Return the function of that name, if it is defined here."""
         return next((item for item in self.functions if item.name == name), None)
 
 
 def without_comments(text: str) -> str:
-    """The text with every comment replaced by a space."""
+    """Return the text with every comment replaced by a space."""
     return _COMMENT.sub(lambda hit: hit[0] if hit[0].startswith('"') else " ", text)
 
 
 def read_ptx(text: str) -> Module:
-    """Takes a PTX text apart."""
+    """Return takes a PTX text apart."""
     body = re.sub(
         r"^[ \t]*\.(version|target|address_size|file|loc)\b.*$",
         "",
@@ -123,7 +123,7 @@ def read_ptx(text: str) -> Module:
 
 
 def _items(text: str) -> Iterator[tuple[str, str | None]]:
-    """Top-level items: (head, body without braces or None)."""
+    """Yield top-level items: (head, body without braces or None)."""
     start, position, length = 0, 0, len(text)
     while position < length:
         char = text[position]
@@ -147,7 +147,7 @@ def _items(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def closing_brace(text: str, opening: int) -> int:
-    """The position of the brace that closes the one at `opening`."""
+    """Return the position of the brace that closes the one at `opening`."""
     depth = 0
     for hit in re.compile(r"[{}]").finditer(text, opening):
         depth += 1 if hit[0] == "{" else -1
@@ -203,7 +203,7 @@ def _statements(body: str) -> Iterator[Statement]:
 
 
 def _statement_texts(body: str) -> Iterator[str]:
-    """Splits at semicolons, labels and the braces of scopes (not those of operand vectors)."""
+    """Split at semicolons, labels and the braces of scopes (not those of operand vectors)."""
     current = ""
     for part in re.split(r"(;|\{|\}|\n)", body):
         stripped = part.strip()

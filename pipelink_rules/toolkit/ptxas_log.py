@@ -42,12 +42,12 @@ class AssemblerLog:
     register_floor: int = 0  # "try to compile with register target of N"; 0 = not said
 
     def function(self, name: str) -> FunctionLog | None:
-        """The numbers of one function, if they were printed."""
+        """Return the numbers of one function, if they were printed."""
         return next((item for item in self.functions if item.name == name), None)
 
 
 def read_assembler_log(text: str) -> AssemblerLog:
-    """Takes the text apart; lines it does not know are passed over."""
+    """Return takes the text apart; lines it does not know are passed over."""
     functions: dict[str, dict[str, int]] = {}
     coded: list[tuple[str, str]] = []
     current, used_by, floor = "", "", 0

@@ -36,13 +36,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) pl_toolkit_probe(float* out
 
 
 def tool_environment(layout: Layout, environ: Mapping[str, str]) -> dict[str, str]:
-    """The minimal environment for the tools of a candidate."""
+    """Return the minimal environment for the tools of a candidate."""
     folders = (str(layout.nvcc.parent), str(layout.host_compiler.parent))
     return minimal_environment(folders, environ)
 
 
 def probe(layout: Layout, nvvmpath: Path, scratch: Path, environ: Mapping[str, str]) -> str:
-    """'' where the toolkit links components with nvlink, else the reason why it does not."""
+    """Return '' where the toolkit links components with nvlink, else the reason why it does not."""
     scratch.mkdir(parents=True, exist_ok=True)
     environment = tool_environment(layout, environ)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
@@ -54,7 +54,7 @@ def probe(layout: Layout, nvvmpath: Path, scratch: Path, environ: Mapping[str, s
 
 
 def probe_nvjitlink(layout: Layout, scratch: Path, environ: Mapping[str, str]) -> str:
-    """'' where this toolkit's libnvJitLink links components, else the reason why it does not."""
+    """Return '' where this toolkit's libnvJitLink links components, else the reason why it does not."""
     if layout.nvjitlink is None:
         return "there is no libnvJitLink in the toolkit"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def _verdict(output: ToolOutput, cubin: Path, linker: str) -> str:
 
 
 def first_line(output: ToolOutput) -> str:
-    """The line of a tool's text that says what went wrong."""
+    """Return the line of a tool's text that says what went wrong."""
     if output.timed_out:
         return f"no answer within {_TIMEOUT:.0f} s"
     lines = [line.strip() for line in output.text.splitlines() if line.strip()]

@@ -46,7 +46,7 @@ class Toolkit:
         return version_tuple(self.version)[0]
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The whole environment of a tool; see `minimal_environment`."""
+        """Return the whole environment of a tool; see `minimal_environment`."""
         return minimal_environment(
             (str(Path(self.nvcc).parent), str(Path(self.host_compiler).parent)), environ
         )
@@ -55,7 +55,7 @@ class Toolkit:
 def minimal_environment(
     folders: tuple[str, ...], environ: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """PATH and TMPDIR only.
+    """Return PATH and TMPDIR only.
 
     NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, CPATH, CUDA_HOME and the like change what the tools do
     without changing a command line, so no tool sees them.
@@ -68,6 +68,6 @@ def minimal_environment(
 
 
 def version_tuple(version: str) -> tuple[int, ...]:
-    """`13.5.37` -> (13, 5, 37); (0,) where there is no number."""
+    """Return `13.5.37` -> (13, 5, 37); (0,) where there is no number."""
     parts = [int(part) for part in version.split(".") if part.isdigit()]
     return tuple(parts) or (0,)

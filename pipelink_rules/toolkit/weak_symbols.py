@@ -25,7 +25,7 @@ _DEPOT = re.compile(r"__local_depot\d+")
 
 
 def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
-    """The weak symbols of an unoptimised PTX listing, sorted by name."""
+    """Return the weak symbols of an unoptimised PTX listing, sorted by name."""
     module = read_ptx(listing)
     try:
         return tuple(sorted(_weak(module), key=lambda symbol: symbol.name))
@@ -66,7 +66,7 @@ class _Bodies:
         self._done: dict[str, str] = {}
 
     def digest(self, name: str, open_names: tuple[str, ...] = ()) -> str:
-        """sha256 over the normalised body."""
+        """Return sha256 over the normalised body."""
         if name in self._done:
             return self._done[name]
 
@@ -111,7 +111,7 @@ class SymbolConflict:
 
 
 def find_clashes(tables: Mapping[str, Iterable[WeakSymbol]]) -> list[SymbolConflict]:
-    """Names that two objects define differently; owner -> its table."""
+    """Return names that two objects define differently; owner -> its table."""
     bodies: dict[str, dict[str, list[str]]] = {}
     kinds: dict[str, str] = {}
     for owner, table in sorted(tables.items()):
@@ -126,7 +126,7 @@ def find_clashes(tables: Mapping[str, Iterable[WeakSymbol]]) -> list[SymbolConfl
 
 
 def demangle(names: Sequence[str]) -> dict[str, str]:
-    """C++ spellings of symbols, for messages; as they are where there is no c++filt."""
+    """Return C++ spellings of symbols, for messages; as they are where there is no c++filt."""
     tool = which("c++filt")
     if not tool or not names or any("\0" in name for name in names):
         return {name: name for name in names}
@@ -137,5 +137,5 @@ def demangle(names: Sequence[str]) -> dict[str, str]:
 
 
 def weak_file(fatbin: str | Path) -> Path:
-    """The table of shared names that belongs to an object without a sidecar."""
+    """Return the table of shared names that belongs to an object without a sidecar."""
     return Path(fatbin).with_suffix(".weak.json")
