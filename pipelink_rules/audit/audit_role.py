@@ -198,8 +198,8 @@ def _diagnostic(
         expected=difference.expected,
         found=difference.found,
         notes=notes,
-        trace=executed,
-        helps=_HELP.get(
+        chain=executed,
+        suggestions=_HELP.get(
             difference.code, ("perform the operations of `body` in its order, or correct `body`",)
         ),
         subject=f"{contract.component}.{role.name}",

@@ -15,6 +15,7 @@ from pipelink_rules.audit.execution_log import ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, Names, State
 from pipelink_rules.contract.parse_params import AXES
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract, Role, WorkField
 from pipelink_rules.model.variant import Variant
@@ -146,7 +147,7 @@ class _SchedulerCase:
     def alike(
         self, number: int, tiles: dict[CtaPosition, TileFields], position: CtaPosition
     ) -> Difference | None:
-        """Return a field that differs along a cluster axis that it is not declared to vary along."""
+        """Return a field that varies along a cluster axis which it does not declare."""
         for field in self.fields:
             for at, axis in enumerate(AXES[: len(position)]):
                 first = tiles[(*position[:at], 0, *position[at + 1 :])]
@@ -166,7 +167,7 @@ class _SchedulerCase:
         for (name, group), found in sorted(self.before.items()):
             wanted = evaluate(times[name].index_count or "0", {})
             if found != wanted:
-                wanted_text = f"{wanted} tiles with {times[name].index_within}={group}"
+                wanted_text = f"{plural(wanted, 'tile')} with {times[name].index_within}={group}"
                 return self._violation(times[name], wanted_text, str(found))
         return None
 

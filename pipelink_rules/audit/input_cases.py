@@ -1,4 +1,4 @@
-"""With which known values is a role run?  Relocations, ports and a series of work items."""
+"""Known inputs of an interpreted role: relocations, ports and a series of work tiles."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ from pipelink_rules.model.operation import operations, repeats
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
-_STAGES = 4  # of every ring that may have so many
+_STAGES = 4  # of every ring that allows them
 _RING_WORDS, _BARRIER_WORDS = 12, 4  # pipelink::Ring, pipelink::NamedBarrier
 _COUNTER_WORDS = 8  # pipelink::Counters
 _BARRIERS = 0x40000000  # shared addresses of mbarriers: no generic access may touch them
 _TENSOR = 0x20000000  # addresses of tensor memory: no generic access may touch them
-_SIDE = 512  # bytes for the mbarriers of one side: more than any ring has stages
-_FIRST_ID, _ID_STEP = 33, 16  # of named barriers: no sum of an id and a small number is another's
-_EVERY = 64  # a counted field with no more values than this takes all of them
-_SYMBOL = 512  # what launch-time integers are about
-_COORDINATES = (0, 256, 1 << 14)  # inside of the tensors, and outside
+_SIDE = 512  # bytes for the full or the empty mbarriers: more than any ring has stages
+_FIRST_ID, _ID_STEP = 33, 16  # of named barriers: an id plus a small number is no other id
+_EVERY = 64  # a counted field with at most this many values takes all of them
+_SYMBOL = 512  # approximate value of launch-time integers
+_COORDINATES = (0, 256, 1 << 14)  # inside and outside of the tensors
 
 
 @dataclass(frozen=True)
 class InputCase:
-    """A role with all that it is given."""
+    """A role with all of its inputs."""
 
     role: Role
     names: Names
     ranges: tuple[SharedRange, ...]
     symbols: dict[str, int]
-    tiles: tuple[dict[str, int], ...]  # fields of one work item after the other
-    starts: dict[str, int]  # ring -> item its cursor stands at
+    tiles: tuple[dict[str, int], ...]  # fields of one work tile after the other
+    starts: dict[str, int]  # ring -> item of its cursor
 
     def state(self) -> State:
-        """Return memory before the first work item."""
+        """Return memory before the first work tile."""
         regions = dict(_regions(self.names.contract, self.role.name))
         ports = self.names.contract.ports
         scratch = frozenset(port.name for port in ports if port.scratch)
@@ -61,7 +61,7 @@ class InputCase:
         return state
 
     def write_tile(self, state: State, fields: dict[str, int]) -> None:
-        """Write the fields of a work item."""
+        """Write the fields of a work tile."""
         work = self.names.contract.work
         for number, field in enumerate(work.fields if work else ()):
             state.memory[(WORK >> 2) + number] = fields[field.name] & 0xFFFFFFFF
@@ -69,7 +69,7 @@ class InputCase:
 
 @dataclass(frozen=True)
 class RoleRun:
-    """A role's code with the values that it is run with."""
+    """A role's code with its inputs."""
 
     module: Module
     variant: Variant
@@ -86,7 +86,7 @@ class RoleRun:
     ) -> Interpreter:
         """Return one lane before its first tile.
 
-        like: a lane whose decoded functions are taken.  shuffles: what lane 0 of the warp gave.
+        like: a lane whose decoded functions are reused.  shuffles: values from lane 0 of the warp.
         """
         return Interpreter(
             self.module,
@@ -100,7 +100,7 @@ class RoleRun:
         )
 
     def tile(self, machine: Interpreter, fields: dict[str, int]) -> ExecutionLog:
-        """Run a lane through one tile."""
+        """Interpret one tile in a lane."""
         state = machine.state
         self.case.write_tile(state, fields)
         state.log, state.touched = ExecutionLog(), set()
@@ -110,7 +110,7 @@ class RoleRun:
 
 
 def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCase:
-    """Return the values for one role of a bound contract; `wanted`: stages, where a ring may have them."""
+    """Return the inputs for a role of an instantiated contract, with `wanted` stages if allowed."""
     rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
     done = list(operations(role.body))
     multiplied = {op.target for op in done if op.verb == "mma"}
@@ -175,7 +175,7 @@ def _tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, in
     for most in largest.values():
         counts = sorted({*counts, *(range(most) if most <= _EVERY else ()), most})
     between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
-    # What is done for one value of a looped field may not depend on the others: each comes twice.
+    # Operations for one value of a looped field may not depend on other fields: each occurs twice.
     for number, count in enumerate([*counts, *counts] if between else counts):
         tile = {
             field.name: min(count, largest.get(field.name, count))
@@ -189,7 +189,7 @@ def _tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, in
 
 
 def crosses_ctas(port: Port) -> bool:
-    """Return counters and scratch memory."""
+    """Return whether a port is a counter or scratch memory."""
     return port.space == "counter" or port.scratch
 
 
@@ -200,7 +200,7 @@ def other_values(field: WorkField, value: int) -> list[int]:
 
 
 def _field(field: WorkField, number: int) -> int:
-    """Return varies from item to item between what the contract allows."""
+    """Return a value that varies from tile to tile within the contract's range."""
     low = evaluate(field.minimum, {})
     if field.maximum is not None:
         return (evaluate(field.maximum, {}), low)[number % 2]
@@ -208,7 +208,7 @@ def _field(field: WorkField, number: int) -> int:
 
 
 def loop_fields(body: tuple[Operation | Repeat, ...]) -> frozenset[str]:
-    """Return the names that decide how often operations are done."""
+    """Return the names in loop counts."""
     return frozenset(name for repeat in repeats(body) for name in names(repeat.count))
 
 

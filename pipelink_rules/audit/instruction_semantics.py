@@ -1,4 +1,4 @@
-"""What does one instruction do to a machine?  Memory, control, calls and events as effects."""
+"""Effects of PTX instructions on a lane: memory accesses, control, calls and events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelink_rules.audit.raw_instructions import check_strong, is_strong, raw_e
 from pipelink_rules.toolkit.ptx import Statement
 
 _ADDRESS = re.compile(r"\[\s*([%\w$.]+)\s*(?:\+\s*(-?\w+))?\s*\]")
-_VISIBLE = (  # what others can see, whether the interpreter can follow it or not
+_VISIBLE = (  # observable by other threads, whether the interpreter models it or not
     "mbarrier",
     "cp",
     "mapa",
@@ -28,12 +28,12 @@ _NO_EFFECT = ("prefetch", "prefetchu", "applypriority", "discard", "nanosleep", 
 
 
 def effect_of(code: FunctionCode, statement: Statement) -> Effect:
-    """Return the effect of one instruction, under its guard; UnauditedError where it is damaged."""
+    """Return the effect of an instruction under its guard; InconclusiveError if malformed."""
     try:
         return _guarded(code, statement)
     except (IndexError, ValueError) as problem:
         shown = " ".join(statement.text.split())[:80]
-        raise InconclusiveError(f"an instruction that it cannot read: `{shown}`") from problem
+        raise InconclusiveError(f"malformed instruction `{shown}`") from problem
 
 
 def _guarded(code: FunctionCode, statement: Statement) -> Effect:
@@ -102,7 +102,7 @@ def _fence(opcode: str) -> Effect:
 
 def _unknown(opcode: str) -> Effect:
     def effect(machine: Machine, regs: Registers) -> int | None:
-        raise InconclusiveError(f"its own `{opcode}`")
+        raise InconclusiveError(f"raw instruction `{opcode}`")
 
     return effect
 
@@ -163,7 +163,7 @@ def _shuffle(statement: Statement) -> Effect:
 
 
 def _strong(statement: Statement) -> Effect:
-    """Return an access that others could synchronise with: of shared memory it is like any other."""
+    """Return the effect of an atomic access, which is a plain one in shared memory only."""
     check, access = check_strong(statement), _memory(statement)
 
     def effect(machine: Machine, regs: Registers) -> int | None:
@@ -179,7 +179,7 @@ def _memory(statement: Statement) -> Effect:
     address_text, data = (arguments[1], arguments[0]) if load else (arguments[0], arguments[1])
     found = _ADDRESS.match(address_text)
     if found is None:
-        raise InconclusiveError(f"an address it cannot read: {address_text}")
+        raise InconclusiveError(f"malformed address `{address_text}`")
     names = registers_of(data)
     if ".param" in opcode:
         offset = int(found[2] or "0", 0)
@@ -195,7 +195,7 @@ def _memory(statement: Statement) -> Effect:
         address = base(regs)
         if address is not None:
             address = address + shift & 0xFFFFFFFFFFFFFFFF
-            if address >= DATA and not shared:  # a tensor or fragment: nothing is known of it
+            if address >= DATA and not shared:  # a tensor or fragment: its data are unknown
                 machine.state.touch_data(kind, address)
                 for name in loaded:
                     regs[name] = None
@@ -216,7 +216,7 @@ def _memory(statement: Statement) -> Effect:
 
 
 def _merged_accesses(statement: Statement) -> Effect:
-    """Return accesses to data next to each other, as `function_code` merges them."""
+    """Return the effect of adjacent data accesses, as `function_code` merges them."""
     base, *shifts = statement.operands.split()
     offsets = [int(shift) for shift in shifts]
     kind = "read" if statement.base == "ld" else "write"

@@ -1,7 +1,7 @@
-"""How does a role's code run, step by step?  One lane of one warp; data are unknown.
+"""Abstract interpreter of a role's PTX: one lane of one warp, with unknown data.
 
-Where a branch depends on data both sides run up to the place where they meet again: if others can
-see a difference the run ends as unaudited, else what the sides left behind is merged.
+A branch on data is interpreted on both sides up to their join.  If the sides differ in anything
+that other threads observe, the audit is inconclusive; otherwise their states are merged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pipelink_rules.audit.machine_state import (
 from pipelink_rules.audit.runtime_calls import call_runtime, operand_stage
 from pipelink_rules.toolkit.ptx import Module, Statement
 
-MOST_INSTRUCTIONS = 100_000  # of one lane, or a loop does not end: shipped roles take 4,000
+MOST_INSTRUCTIONS = 100_000  # of one lane, to end a loop on data: shipped roles need 4,000
 _LOCAL = re.compile(r"\.local\b.*?([\w$]+)\s*\[")
 
 
@@ -37,7 +37,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True)
 class _Side:
-    """What one side of a branch leaves behind."""
+    """The state after one side of a branch."""
 
     registers: Registers
     memory: dict[int, int]
@@ -51,7 +51,7 @@ def _equal_entries(left: dict[Key, Entry], right: dict[Key, Entry]) -> dict[Key,
 
 @dataclass
 class Interpreter:
-    """One lane.  `shuffles`: what lane 0 gave at each uniform shuffle; recorded by lane 0."""
+    """One lane.  `shuffles`: values of lane 0 at each uniform shuffle; recorded by lane 0."""
 
     module: Module
     names: Names
@@ -68,7 +68,7 @@ class Interpreter:
     _group: set[tuple[str, int]] = field(default_factory=set)
 
     def run(self, name: str, arguments: Sequence[Value]) -> None:
-        """Run a function from its beginning to its end."""
+        """Interpret a function from its beginning to its end."""
         code, effects = self._decoded(name)
         regs: Registers = dict(zip(code.parameters, arguments, strict=False))
         regs["%laneid"], regs["%cluster_ctarank"] = self.lane, THIS_CTA
@@ -80,7 +80,7 @@ class Interpreter:
         if name not in self.codes:
             function = self.module.function(name)
             if function is None:
-                raise InconclusiveError(f"a call of `{name}`")
+                raise InconclusiveError(f"call of the unknown function `{name}`")
             code = function_code(function)
             self.codes[name] = code, [effect_of(code, item) for item in code.instructions]
         return self.codes[name]
@@ -94,7 +94,7 @@ class Interpreter:
         stop: int,
         forks: frozenset[int],
     ) -> None:
-        """Run up to a position."""
+        """Interpret up to a position."""
         while position != stop and position < len(effects):
             self._executed += 1
             if self._executed > MOST_INSTRUCTIONS:
@@ -104,7 +104,7 @@ class Interpreter:
                 position += 1
             elif following >= 0:
                 position = following
-            elif position in forks:  # once more around a loop that data end
+            elif position in forks:  # another iteration of a loop whose length depends on data
                 if self.state.log.events:
                     raise InconclusiveError("operations in a loop whose length depends on data")
                 self._forget(code, regs, position)
@@ -120,7 +120,7 @@ class Interpreter:
         position: int,
         forks: frozenset[int],
     ) -> int:
-        """Run both sides of a branch that depends on data, and merges what they leave behind."""
+        """Interpret both sides of a branch on data, merge their states and return the join."""
         join = code.joins.get(position, len(effects))
         before = _Side(regs, self.state.memory, self.state.log, self.pending)
         shuffles = self._shuffles
@@ -133,12 +133,10 @@ class Interpreter:
             sides.append(_Side(registers, self.state.memory, self.state.log, self.pending))
         left, right = sides
         if left.pending != right.pending:
-            raise InconclusiveError(
-                "a barrier or copy on one side of a branch that depends on data"
-            )
+            raise InconclusiveError("a barrier or copy on one side of a branch on data")
         if left.log.events != right.log.events:
             shown = [str(event) for event in (*left.log.events, *right.log.events)]
-            raise InconclusiveError(f"`{shown[0]}` on one side of a branch that depends on data")
+            raise InconclusiveError(f"`{shown[0]}` on one side of a branch on data")
         for accesses, more in zip(left.log.accesses, right.log.accesses, strict=True):
             accesses |= more
         before.log.extend(left.log)
@@ -159,7 +157,7 @@ class Interpreter:
         return [target for jump, target in code.jumps if target <= position <= jump]
 
     def finish(self) -> None:
-        """The end of a work item: what was begun and is not ended is an event of its own."""
+        """End a work tile: an operation that is still pending is a separate event."""
         if self._group:
             self.state.emit(Event("wgmma without wgmma.commit_group"))
         for event in self.pending.stores:
@@ -168,14 +166,14 @@ class Interpreter:
             self.state.emit(Event("mbarrier.expect_tx without an arrival"))
 
     def call(self, name: str, arguments: Sequence[Value]) -> None:
-        """A call: of the module's own function, or of the runtime."""
+        """Interpret a call of a function of the module or of the runtime."""
         if self.module.function(name) is not None:
             self.run(name, arguments)
         else:
             call_runtime(self.state, self.names, name, arguments)
 
     def wgmma(self, statement: Statement, regs: Registers) -> None:
-        """fence, mma_async, commit_group, wait_group."""
+        """Interpret fence, mma_async, commit_group or wait_group."""
         arguments = statement.arguments()
         if statement.opcode.startswith("wgmma.fence"):
             self._fenced = True
@@ -191,11 +189,11 @@ class Interpreter:
                 self.state.emit(Event("mma", ring, stage))
             self._group.clear()
         elif statement.opcode.startswith("wgmma.wait_group"):
-            self._fenced = False  # the accumulators may be touched: fence before the next
+            self._fenced = False  # accumulators may be accessed now: the next wgmma needs a fence
             self.state.emit(Event("await", "mma", count=operand(arguments[0])(regs)))
 
     def shuffle(self, value: Value, source: Value) -> Value:
-        """Return `shfl.idx`: the value of one lane; known where that lane has been run."""
+        """Return the result of `shfl.idx`; None if the source lane has not been interpreted."""
         if source is None or source & 31:
             return None
         self._shuffles += 1

@@ -1,7 +1,7 @@
-"""What does a running role see?  Memory as known 32-bit words, and what each address belongs to.
+"""State of an interpreted lane: memory as known 32-bit words, and the owner of each address.
 
 Every pointer is a number: each region (relocations, ports, work, locals, each tensor and fragment)
-has 2**40 addresses of its own, shared memory the numbers below 2**32.
+has 2**40 separate addresses; shared memory has the numbers below 2**32.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ RELOCATIONS, PORTS, WORK, LOCAL = (number << REGION for number in (1, 2, 3, 4))
 FIRST_PORT = 16  # number of the first port's region
 DATA = FIRST_PORT << REGION
 WORD = 0xFFFFFFFF
-THIS_CTA = 0x5E1F  # what %cluster_ctarank reads: a number that no source writes
+THIS_CTA = 0x5E1F  # value of %cluster_ctarank: a number that no source contains
 
 
 class InconclusiveError(Exception):
-    """The interpreter cannot say what the code does, and why."""
+    """The interpreter cannot decide what the code does; the text is the reason."""
 
 
 class RestrictionError(Exception):
-    """The code does what no contract allows."""
+    """The code violates a restriction that holds for every contract."""
 
     def __init__(
         self,
@@ -63,18 +63,18 @@ class SharedRange:
 
 @dataclass
 class State:
-    """Registers aside, all that a role can change; copied where its code forks."""
+    """Everything that a role can change except registers; copied at a branch on data."""
 
     memory: dict[int, int]  # address // 4 -> word; absent = unknown
     ranges: tuple[SharedRange, ...]
     regions: dict[int, str]  # region number -> port
     log: ExecutionLog = field(default_factory=ExecutionLog)
     scratch: frozenset[str] = frozenset()  # ports of scratch memory
-    touched: set[tuple[str, int]] = field(default_factory=set)  # their addresses in this tile
+    touched: set[tuple[str, int]] = field(default_factory=set)  # addresses of them in this tile
     _data: dict[tuple[str, int], Access] = field(default_factory=dict)
 
     def load(self, address: Value, size: int) -> Value:
-        """Return the bytes at an address, where known; an access to data is recorded."""
+        """Return the bytes at an address if known, and record an access to data."""
         self.touch("read", address)
         if address is None or size < 4 or address & 3:
             return None
@@ -85,12 +85,12 @@ class State:
         return None if high is None else low | high << 32
 
     def store(self, address: Value, size: int, value: Value) -> None:
-        """Writes; what is not known becomes unknown."""
+        """Write a value and record the access; an unknown value makes the words unknown."""
         self.touch("write", address)
         if address is None:
             raise InconclusiveError("a store to an address that depends on data")
         if address >> REGION << REGION in (RELOCATIONS, WORK):
-            raise InconclusiveError("a store to the relocations or the work item")
+            raise InconclusiveError("a store to the relocations or the work tile")
         for word in range(max(1, size // 4)):
             key = (address >> 2) + word
             if value is None or size < 4:
@@ -110,13 +110,13 @@ class State:
             self.touch_shared(kind, address)
 
     def touch_data(self, kind: str, address: Value) -> None:
-        """Record an access to a tensor or fragment; reads of unknown places are not judged."""
+        """Record an access to a tensor or fragment; reads at unknown addresses are ignored."""
         if address is None:
             return
         key = kind, address >> REGION
         access = self._data.get(key)
         if access is None:
-            name = self.regions.get(key[1], "memory of no port")
+            name = self.regions.get(key[1], "memory outside of all ports")
             access = self._data[key] = Access(kind, name)
         self.log.accesses[-1].add(access)
         if access.target in self.scratch:
@@ -151,7 +151,7 @@ class State:
 
 @dataclass(frozen=True)
 class Table:
-    """The mbarriers of one side of a ring, 8 bytes each."""
+    """The full or the empty mbarriers of a ring, 8 bytes each."""
 
     ring: SharedRange
     side: str  # "full" or "empty"
@@ -160,20 +160,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Names:
-    """What relocations and pointers stand for."""
+    """Meanings of relocations and pointers."""
 
     contract: Contract
     rings: Mapping[int, SharedRange]  # address of stage 0 -> ring
     barriers: Mapping[int, str]  # id -> name
     tensors: Mapping[int, str]  # region number -> global port
     tables: tuple[Table, ...] = ()
-    raw: frozenset[str] = frozenset()  # ports of the role that the component serves itself
+    raw: frozenset[str] = frozenset()  # raw ports of the role
     stored: tuple[str, ...] = ()  # what the role's bulk stores read and write
 
 
 @dataclass
 class PendingOperations:
-    """What a lane's own instructions have begun and not ended."""
+    """Operations that raw instructions of a lane have started and not completed."""
 
     held: dict[tuple[str, int], int] = field(default_factory=dict)  # ring, stage -> item
     tried: set[tuple[int, int]] = field(default_factory=set)  # barrier, parity: failed once
@@ -182,7 +182,7 @@ class PendingOperations:
     fresh: set[tuple[str, int]] = field(default_factory=set)  # waited for, nothing arrived since
 
     def copy(self) -> PendingOperations:
-        """Return for the other side of a branch."""
+        """Return a copy for the other side of a branch."""
         return PendingOperations(
             dict(self.held),
             set(self.tried),
@@ -193,24 +193,24 @@ class PendingOperations:
 
 
 class Machine(Protocol):
-    """One lane as its instructions see it, its registers aside."""
+    """A lane without its registers, as effects of instructions use it."""
 
     state: State
     names: Names
     lane: int
-    first_try: bool  # its own waits succeed at their first try
+    first_try: bool  # raw waits succeed at the first try
     pending: PendingOperations
 
     def call(self, name: str, arguments: Sequence[Value]) -> None:
-        """A call: of the module's own function, or of the runtime."""
+        """Interpret a call of a function of the module or of the runtime."""
 
     def wgmma(self, statement: Statement, regs: Registers) -> None:
-        """fence, mma_async, commit_group, wait_group."""
+        """Interpret fence, mma_async, commit_group or wait_group."""
 
     def shuffle(self, value: Value, source: Value) -> Value:
-        """Return `shfl.idx`: the value of one lane; None where it is not known."""
+        """Return the result of `shfl.idx`; None if it is unknown."""
 
 
-# What an instruction does; the result is the position that follows: None for the next one, -1
-# where that depends on data.
+# The effect of an instruction; it returns the position that follows: None for the next one, -1 if
+# that depends on data.
 Effect = Callable[[Machine, Registers], int | None]

@@ -1,12 +1,12 @@
-"""What do the raw instructions of a component mean to its contract?
+"""Effects of raw instructions: the events that they are to the contract.
 
-Behind a `raw` port a component issues what otherwise the runtime does: arrivals and waits on the
-mbarriers of its rings, bulk copies, bulk stores, named barriers.  Each becomes the event of the
-operation that it is, and is compared with the contract as a call of the runtime is.
+On a `raw` port a component issues the instructions that the runtime issues otherwise: arrivals and
+waits on the mbarriers of its rings, bulk copies, bulk stores, named barriers.  Each becomes the
+event of its operation and is compared with the contract like a call of the runtime.
 
-An mbarrier instruction says only a stage, by its address: the item is the one that this lane waited
-for last in that stage.  A wait succeeds at its second try (or at its first, where the machine is
-set to `first_try`): code that tries once and goes on either way has not waited.
+An mbarrier instruction states only a stage, by its address: the item is the one that this lane
+waited for last in that stage.  A wait succeeds at its second try (or at its first, if the machine
+is set to `first_try`): code that tries once and continues in either case has not waited.
 """
 
 from __future__ import annotations
@@ -41,17 +41,15 @@ def raw_only(machine: Machine, port: str, opcode: str) -> None:
     raw = machine.names.raw
     if port in raw or (not port and raw):
         return
-    raise RestrictionError(
-        "PL0935",
-        "issues barrier or copy instructions of its own",
-        port,
-        "operations of the runtime" + (f", or `raw: true` on port `{port}`" if port else ""),
-        f"its own `{opcode}`" + (f" on `{port}`" if port else ""),
-    )
+    wanted, found = "operations of the runtime", f"raw instruction `{opcode}`"
+    if port:
+        wanted, found = f"{wanted}, or `raw: true` on port `{port}`", f"{found} on `{port}`"
+    what = "issues raw barrier or copy instructions without a raw port"
+    raise RestrictionError("PL0935", what, port, wanted, found)
 
 
 def address_of(text: str) -> Callable[[Registers], Value]:
-    """Read `[%r1+16]`; coordinates behind it are left out."""
+    """Return a reader of the address in `[%r1+16]`; coordinates after it are ignored."""
     found = _ADDRESS.match(text)
     if found is None:
         return lambda regs: None
@@ -109,7 +107,7 @@ def _wait(statement: Statement, target: str, barrier_text: str, parity_text: str
         item = stage + (odd ^ producer) * ring.stages
         at, pending = (ring.name, stage), machine.pending
         if pending.held.get(at) == item and at in pending.fresh:
-            return  # to look again is no second wait
+            return  # trying again is not a second wait
         pending.held[at] = item
         pending.fresh.add(at)
         machine.state.emit(Event("acquire" if producer else "wait", ring.name, item))
@@ -136,7 +134,7 @@ def _arrive(
             verb = "release"
         else:
             verb = "commit" if announced is None else "expect"
-        if verb != "expect":  # which orders nothing but the copies that it announces
+        if verb != "expect":  # an expect orders nothing but the copies that it announces
             _ordered(statement, table, ".release")
         count = announced if verb == "expect" else None
         machine.state.log.arrive(Event(verb, table.ring.name, item, count), number)
@@ -145,15 +143,16 @@ def _arrive(
 
 
 def _ordered(statement: Statement, table: Table, needed: str) -> None:
-    """Raise PL0934 for a relaxed wait or arrival: what comes before and after it has no order."""
+    """Raise PL0934 for a relaxed wait or arrival, which does not order the accesses around it."""
     if ".relaxed" in statement.opcode:
+        ring = table.ring.name
         raise RestrictionError(
             "PL0934",
-            f"uses `{table.ring.name}`.{table.side} without order",
-            table.ring.name,
+            f"uses a relaxed mbarrier operation on `{ring}`.{table.side}",
+            ring,
             f"{needed}, which is the default",
             f"`{statement.opcode}`",
-            ("leave `.relaxed` out: accesses of the item are ordered by its barriers",),
+            ("remove `.relaxed`: the barriers of an item order the accesses to it",),
         )
 
 
@@ -173,7 +172,7 @@ def find_mbarrier(machine: Machine, address: Value, statement: Statement) -> tup
     raw_only(machine, "", opcode)
     raise RestrictionError(
         "PL0915",
-        "uses an mbarrier that is not of its rings",
+        "uses an mbarrier outside of its rings",
         "",
         "full[0..S-1] or empty[0..S-1] of a ring of this role",
         f"an mbarrier at {_nearest(machine, address)}",
@@ -211,30 +210,21 @@ def named_barrier(statement: Statement) -> Effect | None:
         name = names.barriers.get(number)
         shifted = names.barriers.get(number - _CUTLASS)
         if name is None:
-            found = f"hardware barrier {number}"
-            if shifted:
-                found = f"the id of `{shifted}` + {_CUTLASS}, as cutlass::arch::NamedBarrier adds"
-            raise RestrictionError(
-                "PL0915",
-                f"does `{opcode}` on a barrier that is not its own",
-                shifted or "",
-                "the id of a relocation" + (f": at.{shifted}.id" if shifted else ""),
-                found,
-                (f"pass at.{shifted}.id - {_CUTLASS}, or call pl_barrier_{verb}",)
-                if shifted
-                else (),
-            )
+            what, wanted = f"performs `{opcode}` on an undeclared barrier", "the id of a relocation"
+            if shifted is None:
+                found = f"hardware barrier {number}"
+                raise RestrictionError("PL0915", what, "", wanted, found)
+            found = f"the id of `{shifted}` + {_CUTLASS}, as cutlass::arch::NamedBarrier adds"
+            fix = f"pass at.{shifted}.id - {_CUTLASS}, or call pl_barrier_{verb}"
+            wanted += f": at.{shifted}.id"
+            raise RestrictionError("PL0915", what, shifted, wanted, found, (fix,))
         raw_only(machine, "", opcode)
         barriers = {item.name: item for item in names.contract.named_barriers}
         declared = evaluate(barriers[name].count, {})
         if threads != declared:
-            raise RestrictionError(
-                "PL0915",
-                f"counts other threads on `{name}`",
-                name,
-                f"{declared} threads",
-                "all threads of the kernel" if len(reads) < 2 else f"{threads} threads",
-            )
+            what = f"passes a wrong thread count to named barrier `{name}`"
+            found = "all threads of the kernel" if len(reads) < 2 else f"{threads} threads"
+            raise RestrictionError("PL0915", what, name, f"{declared} threads", found)
         machine.state.emit(Event(verb, name))
 
     return step
@@ -272,13 +262,10 @@ def _bulk_load(statement: Statement, arguments: list[str]) -> Effect | None:
             raise InconclusiveError("a copy to an address that depends on data")
         found = machine.state.locate(address)
         if found is None or not found[0].ring:
-            raise RestrictionError(
-                "PL0915",
-                "copies into shared memory of no ring",
-                found[0].name if found else "",
-                "a stage of a ring out port",
-                f"shared memory at {address:#x}" if not found else f"buffer `{found[0].name}`",
-            )
+            name = found[0].name if found else ""
+            to_text = f"buffer `{name}`" if found else f"shared memory at {address:#x}"
+            what, wanted = "copies to an address outside of its rings", "a stage of a ring out port"
+            raise RestrictionError("PL0915", what, name, wanted, to_text)
         ring, stage = found
         raw_only(machine, ring.name, statement.opcode)
         table, reached = find_mbarrier(machine, barrier(regs), statement)
@@ -307,7 +294,7 @@ def _bulk_store(statement: Statement, arguments: list[str]) -> Effect:
         address = source(regs)
         found = machine.state.locate(address)
         if found is None or address is None:
-            raise InconclusiveError("a bulk store from shared memory that no port or buffer holds")
+            raise InconclusiveError("a bulk store from an address outside of all ports and buffers")
         held, stage = found
         if held.name not in machine.names.raw:
             raw_only(machine, name, statement.opcode)
@@ -341,7 +328,7 @@ def _wait_group(text: str, read: bool, opcode: str) -> Effect:
 
 # -- other CTAs, other lanes, memory of the GPU ----------------------------------------------------
 def is_strong(opcode: str) -> bool:
-    """Return an access that other threads may synchronise with."""
+    """Return whether other threads may synchronize with an access."""
     return _STRONG.match(opcode) is not None
 
 
@@ -353,7 +340,7 @@ def mapa(statement: Statement) -> Effect:
     def step(machine: Machine, regs: Registers) -> None:
         found = which(regs)
         if found is None:
-            raise InconclusiveError("the address of a CTA whose rank depends on data")
+            raise InconclusiveError("mapa for a CTA rank that depends on data")
         if found != THIS_CTA:
             raise RestrictionError(
                 "PL0914",
@@ -361,7 +348,7 @@ def mapa(statement: Statement) -> Effect:
                 "",
                 "the CTA itself: %cluster_ctarank, or no mapa at all",
                 f"`{statement.opcode}` for rank {found}",
-                ("arrive on shared::cta: the rings of a raw port are local",),
+                ("arrive at shared::cta: the rings of a raw port are local",),
             )
         regs[target] = address(regs)
 
@@ -369,7 +356,7 @@ def mapa(statement: Statement) -> Effect:
 
 
 def elect(statement: Statement) -> Effect:
-    """Return lane 0 stands for whichever lane the hardware elects."""
+    """Return the effect of electing lane 0, for any lane that the hardware may elect."""
     texts = [text.strip() for text in statement.arguments()[0].split("|")]
 
     def step(machine: Machine, regs: Registers) -> None:
@@ -380,7 +367,7 @@ def elect(statement: Statement) -> Effect:
 
 
 def atomic(statement: Statement) -> Effect:
-    """Return shared ones are accesses of this CTA; global ones no contract can show."""
+    """Return the effect of an atomic: in shared memory a read and a write, otherwise PL0936."""
     arguments = statement.arguments()
     where = address_of(next((text for text in arguments if text.startswith("[")), "[?]"))
     targets = registers_of(arguments[0]) if not arguments[0].startswith("[") else []
@@ -398,7 +385,7 @@ def atomic(statement: Statement) -> Effect:
 
 
 def check_strong(statement: Statement) -> Effect:
-    """Raise PL0936 where the access is one of global memory: it would order CTAs."""
+    """Return an effect that raises PL0936 for global memory, where the access orders CTAs."""
     opcode = statement.opcode
     where = address_of(next((text for text in statement.arguments() if text[:1] == "["), "[?]"))
     shared = ".shared" in opcode and not opcode.startswith("cp.")
@@ -412,7 +399,7 @@ def check_strong(statement: Statement) -> Effect:
         port = "" if address is None else machine.names.tensors.get(address >> REGION, "")
         raise RestrictionError(
             "PL0936",
-            "synchronises through global memory",
+            "synchronizes through global memory",
             port,
             "plain reads and writes of global ports",
             f"`{opcode}`" + (f" on `{port}`" if port else ""),
@@ -435,7 +422,7 @@ _EFFECTS = {
 
 
 def raw_effect(statement: Statement) -> Effect | None:
-    """Return the step of such an instruction; None for any other, and for those nobody can follow."""
+    """Return the effect of a raw instruction; None for other and for unmodeled instructions."""
     if statement.opcode.startswith("red.async"):
         return None
     read = _EFFECTS.get(statement.base)

@@ -1,4 +1,4 @@
-"""How is a role with raw ports run?  Every lane by itself, with waits that fail and that do not."""
+"""Audit of a role with raw ports: every lane separately, with waits that fail and that succeed."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from pipelink_rules.audit.interpreter import Interpreter
 from pipelink_rules.audit.raw_merge import WAITS, Lane, LaneMerger, without_marks
 from pipelink_rules.expression.expression import evaluate
 
-_FEW_TILES = 3  # work items of lanes that are not the first of their role
+_FEW_TILES = 3  # work tiles of lanes outside of the first warp
 _OTHER_STAGES = 3  # a number that a source with a fixed count of stages does not have
 
 
 @dataclass(frozen=True)
 class LocatedDifference:
-    """A difference, in which work item, by which warp."""
+    """A difference with its work tile and warp."""
 
     difference: Difference
     fields: dict[str, int] = field(default_factory=dict)
     warp: int = 0
-    log: ExecutionLog | None = None  # None: of no single work item
+    log: ExecutionLog | None = None  # None: not in a single work tile
 
 
 @dataclass
 class _LaneRuns:
-    """The lanes of a role on one series of work items."""
+    """The lanes of a role on one series of work tiles."""
 
     run: RoleRun
     like: Interpreter | None = None  # any lane, for its decoded functions
     shuffles: list[Value] = field(default_factory=list)  # of lane 0 of the warp
 
     def logs(self, lane: Lane, tiles: int, *, first_try: bool = False) -> list[ExecutionLog]:
-        """Return one lane's logs of the first work items."""
+        """Return one lane's logs of the first work tiles."""
         warp, number = lane
         shuffles = self.shuffles if number else []
         machine = self.run.lane(
@@ -54,7 +54,7 @@ class _LaneRuns:
 def compare_lanes(
     run: RoleRun, expected: list[ExpectedTile], done: set[tuple[str, str]]
 ) -> Iterator[LocatedDifference]:
-    """Yield differences of a role with raw ports; `done` gets the accesses that were made."""
+    """Yield differences of a role with raw ports; performed accesses are added to `done`."""
     runs = _LaneRuns(run)
     lanes = [(warp, lane) for warp in range(evaluate(run.role.warps, {})) for lane in range(32)]
     logs: dict[Lane, list[ExecutionLog]] = {}
@@ -84,29 +84,29 @@ def _merge_differences(
     *,
     whole: bool = True,
 ) -> Iterator[LocatedDifference]:
-    """Yield whole: the lanes are all of the role."""
+    """Yield the first difference of merged lanes; whole: these are all lanes of the role."""
     contract, raw = run.variant.contract, run.case.names.raw
     stages = StageRotation(contract)
     for number, fields in enumerate(run.case.tiles):
-        seen = {lane: found[number] for lane, found in logs.items() if number < len(found)}
-        if len(seen) < len(logs):
-            return  # the other warps were not run so far
-        found = LaneMerger(expected[number], contract, raw).compare(seen, whole=whole)
+        present = {lane: found[number] for lane, found in logs.items() if number < len(found)}
+        if len(present) < len(logs):
+            return  # the other warps were interpreted for fewer tiles
+        found = LaneMerger(expected[number], contract, raw).compare(present, whole=whole)
         if found is None:
-            lane = max(seen, key=lambda lane: len(seen[lane].events))
-            difference = stages.check(without_marks(seen[lane]))
+            lane = max(present, key=lambda lane: len(present[lane].events))
+            difference = stages.check(without_marks(present[lane]))
         else:
             lane, difference = found
         if difference is not None:
-            yield LocatedDifference(difference, fields, lane[0], without_marks(seen[lane]))
+            yield LocatedDifference(difference, fields, lane[0], without_marks(present[lane]))
             return
 
 
 def _first_try_differences(
     runs: _LaneRuns, patient: list[ExecutionLog], lead: Lane
 ) -> Iterator[LocatedDifference]:
-    """Yield the same lane where no wait ever fails."""
-    runs.logs((lead[0], 0), len(patient), first_try=True)  # what lane 0 shares with its warp
+    """Yield the differences of one lane between waits that fail once and waits that do not."""
+    runs.logs((lead[0], 0), len(patient), first_try=True)  # lane 0's shuffles for its warp
     first_tries = runs.logs(lead, len(patient), first_try=True)
     for fields, before, after in zip(runs.run.case.tiles, patient, first_tries, strict=False):
         difference = first_try_difference(before.events, after.events)
@@ -116,7 +116,7 @@ def _first_try_differences(
 
 
 def first_try_difference(patient: Sequence[Event], first_try: Sequence[Event]) -> Difference | None:
-    """Return waits that succeed at once may move forward; nothing else may change."""
+    """Return a difference unless only waits that succeed immediately have moved forward."""
     first, second = _split_waits(patient), _split_waits(first_try)
     for position, pair in enumerate(zip(first[0], second[0], strict=False)):
         if pair[0] != pair[1]:
@@ -135,7 +135,7 @@ def first_try_difference(patient: Sequence[Event], first_try: Sequence[Event]) -
 def _split_waits(
     events: Sequence[Event],
 ) -> tuple[list[Event], dict[tuple[str, str, int | None], list[int]]]:
-    """Return what is done, and before which of it each wait succeeds."""
+    """Return the operations, and the positions among them at which each wait succeeds."""
     done: list[Event] = []
     waits: dict[tuple[str, str, int | None], list[int]] = defaultdict(list)
     for event in events:
@@ -147,12 +147,6 @@ def _split_waits(
 
 
 def _first_try_error(wanted: Event, found: Event | None, position: int) -> Difference:
-    return Difference(
-        "PL0934",
-        "does other operations where a wait succeeds at its first try",
-        None,
-        wanted.target,
-        str(wanted),
-        str(found) if found else "the end of the work item",
-        position,
-    )
+    what, actual = "depends on whether a wait succeeds at its first try", "the end of the work tile"
+    actual = str(found) if found else actual
+    return Difference("PL0934", what, None, wanted.target, str(wanted), actual, position)

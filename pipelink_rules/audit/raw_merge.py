@@ -1,7 +1,7 @@
-"""Do the lanes of a raw role together do what its contract says?  Traces of one work item.
+"""Merged comparison of all lanes of a raw role: logs of one work tile -> first difference.
 
-Behind a raw port one lane may act for all: each lane does a part of the body, in its order, and
-all parts together are the whole.  Lanes of a warp are ordered by __syncwarp, and by what all do.
+On a raw port one lane may act for all: each lane performs a part of the body, in its order, and
+all parts together are the body.  __syncwarp and operations of all lanes order the lanes of a warp.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pipelink_rules.audit.compare import (
 )
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
 from pipelink_rules.audit.expected_trace import AllowedAccess, ExpectedTile
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract
 
@@ -30,7 +31,7 @@ Lane = tuple[int, int]  # warp, lane
 class LaneGap:
     """Accesses of a lane between two of its events."""
 
-    low: int  # events of the expected tile that have happened for sure
+    low: int  # events of the expected tile that have certainly happened
     high: int  # position of the lane's next event
     marks: int  # __syncwarps before
     accesses: frozenset[Access]
@@ -38,7 +39,7 @@ class LaneGap:
 
 @dataclass
 class LanePart:
-    """What one lane does of the expected tile."""
+    """The part of the expected tile that one lane performs."""
 
     marks: dict[int, int] = field(default_factory=dict)  # position -> __syncwarps before it
     arrivals: dict[int, int] = field(default_factory=dict)
@@ -58,17 +59,15 @@ class LaneMerger:
     def compare(
         self, logs: Mapping[Lane, ExecutionLog], *, whole: bool = True
     ) -> tuple[Lane, Difference] | None:
-        """Return the first difference, and whose it is.  whole: the lanes are all of the role."""
+        """Return the first difference and its lane; whole: these are all lanes of the role."""
         lead = max(logs, key=lambda lane: len(logs[lane].events))
         parts = {lane: self._part(log) for lane, log in logs.items()}
         strict = first_difference(self.expected, without_marks(logs[lead]))
-        broken = next((lane for lane, part in parts.items() if part.wrong), None)
         if strict is not None and parts[lead].wrong:
             return lead, strict
-        if broken is not None:
-            wrong = parts[broken].wrong
-            assert wrong is not None
-            return broken, replace(wrong, message=f"{wrong.message} in lane {broken[1]}")
+        for lane, part in parts.items():
+            if part.wrong is not None:
+                return lane, replace(part.wrong, message=f"{part.wrong.message} in lane {lane[1]}")
         lacking = next(self._lacking(parts), None) if whole else None
         if lacking is not None:
             missing = lacking.code == "PL0934"
@@ -119,7 +118,7 @@ class LaneMerger:
         return part
 
     def _skippable(self, event: Event, generic: bool, stores: bool) -> bool:
-        """Return whether another lane may do it."""
+        """Return whether another lane may perform the event."""
         if event.verb in (*ACTS, *WAITS):
             return event.target in self.raw
         if event.verb == "store":
@@ -152,7 +151,7 @@ class LaneMerger:
 
     # -- all lanes ---------------------------------------------------------------------------
     def _lacking(self, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
-        """Yield what nobody does, and what is done more or less often than promised."""
+        """Yield events that no lane performs, or that are performed with a wrong count."""
         for position, event in enumerate(self.expected.events):
             doing = [part for part in parts.values() if position in part.marks]
             if not doing:
@@ -162,8 +161,8 @@ class LaneMerger:
                 if moved != event.count and event.count is not None:
                     yield self._difference(position, replace(event, count=moved))
             elif event.verb == "store" and len(doing) > 1:
-                op = self.expected.ops[position]
-                what, found = f"does `{event}` more than once", f"{len(doing)} lanes do"
+                op, found = self.expected.ops[position], f"{len(doing)} lanes store"
+                what = f"performs `{event}` more than once"
                 yield Difference("PL0934", what, op, event.target, "one store", found, position)
             if event.verb in ("expect", "commit", "release") and event.target in self.raw:
                 yield from self._arrivals(
@@ -174,18 +173,14 @@ class LaneMerger:
         event = self.expected.events[position]
         declared = evaluate(self.contract.port(event.target).arrivals, {})
         if arrived not in (0, declared):
-            yield Difference(
-                "PL0933",
-                f"does not arrive {declared} times per item on `{event.target}`",
-                None,
-                event.target,
-                f"arrivals: {declared}",
-                f"{arrived} arrivals by all its threads at `{event}`",
-                position,
-            )
+            what = f"performs {plural(arrived, 'arrival')} per item on `{event.target}` where its "
+            what += f"contract declares {declared}"
+            found = f"arrivals: {arrived}, by all threads at `{event}`"
+            wanted = f"arrivals: {declared}"
+            yield Difference("PL0933", what, None, event.target, wanted, found, position)
 
     def _orders(self, lane: Lane, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
-        """Yield a lane that acts on an item has waited for it, or a lane it met after that has."""
+        """Yield events on an item that is not held, by the lane or by one it synchronized with."""
         events, part = self.expected.events, parts[lane]
         for position in sorted(part.marks):
             event = events[position]
@@ -195,15 +190,10 @@ class LaneMerger:
             if opening is None or opening in part.marks:
                 continue
             if not self._met(lane, opening, parts, part.marks[position]):
-                yield Difference(
-                    "PL0934",
-                    f"does `{event}` in lane {lane[1]}, which has not waited for the item",
-                    self.expected.ops[opening],
-                    event.target,
-                    f"{events[opening]} by this lane, or __syncwarp() after the lane that did",
-                    str(event),
-                    position,
-                )
+                what = f"performs `{event}` in lane {lane[1]}, which has not waited for the item"
+                wanted = f"{events[opening]} by this lane, or __syncwarp() after the lane that did"
+                op, found = self.expected.ops[opening], str(event)
+                yield Difference("PL0934", what, op, event.target, wanted, found, position)
 
     def _opening(self, position: int) -> int | None:
         event, stages = (
@@ -218,7 +208,7 @@ class LaneMerger:
         return None
 
     def _met(self, lane: Lane, position: int, parts: Mapping[Lane, LanePart], marks: int) -> bool:
-        """Return whether a lane of the same warp did the event, and a __syncwarp follows it."""
+        """Return whether a __syncwarp follows the event in some lane of the same warp."""
         return any(
             other[0] == lane[0] and position in part.marks and part.marks[position] < marks
             for other, part in parts.items()
@@ -244,13 +234,13 @@ class LaneMerger:
     def _between(
         self, lane: Lane, gap: LaneGap, clause: AllowedAccess, parts: Mapping[Lane, LanePart]
     ) -> bool:
-        """Return after its item is held, and before it is given on: ordered, not only earlier."""
+        """Return whether synchronization orders the accesses between acquisition and handover."""
         opened = gap.low >= clause.first or self._met(lane, clause.first - 1, parts, gap.marks)
         ended = gap.high <= clause.last or self._leads_to(lane, gap, clause.last, parts)
         return opened and ended and self._leads_to(lane, gap, self._handed_over(clause), parts)
 
     def _handed_over(self, clause: AllowedAccess) -> int:
-        """Return the event that lets others at the bytes; the end of the work item where there is none."""
+        """Return the event that hands the bytes over; the end of the work tile if there is none."""
         events = self.expected.events
         for position in range(clause.last, len(events)):
             event = events[position]
@@ -261,7 +251,7 @@ class LaneMerger:
     def _leads_to(
         self, lane: Lane, gap: LaneGap, position: int, parts: Mapping[Lane, LanePart]
     ) -> bool:
-        """Return whether the accesses happen before the event, or before one arrival of it."""
+        """Return whether the accesses are ordered before the event, or before one arrival of it."""
         events = self.expected.events
         if position >= len(events) or position in parts[lane].marks:
             return gap.high <= position or position >= len(events)
@@ -278,7 +268,7 @@ class LaneMerger:
 
 
 def without_marks(log: ExecutionLog) -> ExecutionLog:
-    """Return the log as if nobody had met: accesses on both sides of a __syncwarp are together."""
+    """Return the log without __syncwarp: the accesses on both sides of one are merged."""
     plain = ExecutionLog()
     plain.accesses[0] |= log.accesses[0]
     for event, after in zip(log.events, log.accesses[1:], strict=True):

@@ -1,4 +1,4 @@
-"""What does a call of the runtime, or an instruction others can see, mean to the contract?"""
+"""Effects of runtime calls: the events that they are to the contract."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ RuntimeCall = Callable[[State, Names, Sequence[Value]], None]
 
 
 def call_runtime(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
-    """Run a runtime operation; UnauditedError for one that is not known."""
+    """Interpret a runtime operation; InconclusiveError for an unknown one."""
     operation = _RUNTIME_CALLS.get(name)
     if operation is None:
-        raise InconclusiveError(f"a call of `{name}`")
+        raise InconclusiveError(f"call of the unknown function `{name}`")
     operation(state, names, arguments)
 
 
 def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
-    """Return the item a cursor stands at, modulo twice the stages."""
+    """Return the item of a cursor, modulo twice the stages."""
     stage = state.word(cursor)
     phase = state.word(None if cursor is None else cursor + 4)
     if stage is None or phase is None:
@@ -39,13 +39,13 @@ def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
 
 
 def operand_stage(state: State, descriptors: Sequence[Value]) -> tuple[str, int]:
-    """Return (ring, stage) that the operands of one wgmma lie in."""
+    """Return the ring and stage of the operands of one wgmma."""
     found = set()
     for descriptor in descriptors:
         address = None if descriptor is None else (descriptor & 0x3FFF) << 4
         located = state.locate(address)
         if located is None:
-            raise InconclusiveError("a wgmma operand outside of every ring")
+            raise InconclusiveError("a wgmma operand outside of all rings")
         found.add((located[0].name, located[1]))
     if len(found) != 1:
         raise InconclusiveError("wgmma operands in different items")
@@ -74,7 +74,7 @@ def _expect(state: State, names: Names, arguments: Sequence[Value]) -> None:
 
 
 def _runtime_ring(names: Names, ring: SharedRange) -> SharedRange:
-    """Raise PL0935 where the contract says that the component serves the ring itself."""
+    """Raise PL0935 for a ring that the contract declares raw."""
     _not_raw(names, ring.name)
     return ring
 
@@ -83,11 +83,11 @@ def _not_raw(names: Names, port: str) -> None:
     if port in names.raw:
         raise RestrictionError(
             "PL0935",
-            f"calls the runtime for `{port}`, which its contract calls raw",
+            f"calls the runtime for raw port `{port}`",
             port,
-            f"instructions of its own on `{port}`, or no `raw: true`",
+            f"raw instructions on `{port}`, or no `raw: true`",
             "an operation of the runtime",
-            ("take `raw: true` out, or serve the port by instructions of its own alone",),
+            ("remove `raw: true`, or use raw instructions only",),
         )
 
 
@@ -120,7 +120,7 @@ def _pair(state: State, names: Names, arguments: Sequence[Value]) -> tuple[Share
 
 
 def box_bytes(port: Port) -> int:
-    """Return bytes of one copy by the port's tensor map; of its whole tile where it has none."""
+    """Return the bytes of one copy by the port's tensor map; of its whole tile without one."""
     if port.tile is None:
         return member_bytes(port.members[0])
     size = DTYPES[port.members[0].dtype][0]
@@ -141,7 +141,7 @@ def _store(state: State, names: Names, arguments: Sequence[Value], size: int | N
     tensor, address = tensor_of(names, arguments[0]), arguments[1]
     located = state.locate(address)
     if located is None:
-        raise InconclusiveError("a bulk store from shared memory that no port or buffer holds")
+        raise InconclusiveError("a bulk store from an address outside of all ports and buffers")
     held, stage = located
     for port in (held.name, tensor):
         _not_raw(names, port)
@@ -151,7 +151,7 @@ def _store(state: State, names: Names, arguments: Sequence[Value], size: int | N
 
 
 def _store_await(member: str) -> RuntimeCall:
-    """Return groups are counted by the thread that committed them: the runtime's lane has its own only."""
+    """Return an await: a thread counts its own groups, so raw ports exclude the runtime's await."""
 
     def operation(state: State, names: Names, arguments: Sequence[Value]) -> None:
         for port in names.stored:
@@ -165,12 +165,12 @@ def tensor_of(names: Names, address: Value) -> str:
     """Return the global port that a pointer or tensor map belongs to."""
     name = None if address is None else names.tensors.get(address >> REGION)
     if name is None:
-        raise InconclusiveError("a copy whose global address is of no port")
+        raise InconclusiveError("a copy with a global address outside of all ports")
     return name
 
 
 def known(value: Value) -> int:
-    """Return the value; UnauditedError where it depends on data."""
+    """Return the value; InconclusiveError if it depends on data."""
     if value is None:
         raise InconclusiveError("a size or count that depends on data")
     return value
@@ -188,7 +188,7 @@ def _barrier(verb: str) -> RuntimeCall:
 
 
 def _tensor_mma(state: State, names: Names, arguments: Sequence[Value]) -> None:
-    """The k-steps of one item are one operation of the contract."""
+    """Merge the k-steps of one item into one operation of the contract."""
     accumulators = _ring(state, names, arguments[0])
     item = item_of(state, accumulators, arguments[1])
     ring, stage = operand_stage(state, arguments[2:4])
@@ -227,7 +227,7 @@ def _counter(state: State, names: Names, at: Value) -> str:
     low, high = state.word(at), state.word(None if at is None else at + 4)
     name = None if low is None or high is None else names.tensors.get((low | high << 32) >> REGION)
     if name is None:
-        raise InconclusiveError("counters that are no port of this role")
+        raise InconclusiveError("counters that are not a port of this role")
     return name
 
 
@@ -236,7 +236,7 @@ def _signal(state: State, names: Names, arguments: Sequence[Value]) -> None:
     state.emit(Event("signal", name, known(arguments[1])))
 
 
-def _until(state: State, names: Names, arguments: Sequence[Value]) -> None:
+def _wait_until(state: State, names: Names, arguments: Sequence[Value]) -> None:
     name = _counter(state, names, arguments[0])
     state.emit(Event("wait_until", name, known(arguments[1]), known(arguments[2])))
 
@@ -254,8 +254,8 @@ _RUNTIME_CALLS: dict[str, RuntimeCall] = {
     "pl_store_bulk": _store_bulk,
     "pl_store_wait": _store_await(""),
     "pl_store_complete": _store_await("full"),
-    "pl_fence_async": lambda state, names, arguments: state.emit(Event("fence", "async")),
-    "pl_fence_global": lambda state, names, arguments: state.emit(Event("fence", "global")),
+    "pl_fence_async": _fence("async"),
+    "pl_fence_global": _fence("global"),
     "pl_tensor_mma": _tensor_mma,
     "pl_mma_commit_empty": _commit_mma("empty"),
     "pl_mma_commit_full": _commit_mma("full"),
@@ -266,7 +266,7 @@ _RUNTIME_CALLS: dict[str, RuntimeCall] = {
     "pl_tensor_fence_before": _fence("tensor before"),
     "pl_tensor_fence_after": _fence("tensor after"),
     "pl_counter_signal": _signal,
-    "pl_counter_wait_until": _until,
+    "pl_counter_wait_until": _wait_until,
     "pl_barrier_sync": _barrier("sync"),
     "pl_barrier_arrive": _barrier("arrive"),
 }

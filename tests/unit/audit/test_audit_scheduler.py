@@ -71,13 +71,13 @@ def test_a_schedule_that_keeps_its_word() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "field", "expected"),
     [
-        ("of: PARTS", "of: 2 * PARTS", "part", "4 items with tile=0"),
-        ("of: PARTS", "of: 1", "part", "1 items with tile=0"),
+        ("of: PARTS", "of: 2 * PARTS", "part", "4 tiles with tile=0"),
+        ("of: PARTS", "of: 1", "part", "1 tile with tile=0"),
         ("* PARTS", "* PARTS + 1", "part", "at most 1 = 1"),
         ("ceildiv(R, 4) - 1", "ceildiv(R, 4) - 2", "tile", "at most ceildiv(R, 4) - 2 = -1"),
         ("max: PARTS - 1", "min: 1", "part", "at least 1 = 1"),
         ("S * 2", "S * 3", "step", "value S * 3 = 3"),
-        ("field: tile", "field: step", "part", "1, the items before it with step=4"),
+        ("field: tile", "field: step", "part", "1, the tiles before it with step=4"),
     ],
 )
 def test_contracts_that_say_something_else(old: str, new: str, field: str, expected: str) -> None:
