@@ -1,1 +1,1 @@
-"""One component becomes one object: compiled, scanned, probed, and described by its sidecar."""
+"""Compiles a component: objects, restrictions on its code, register probe."""

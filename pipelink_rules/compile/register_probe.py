@@ -24,7 +24,7 @@ from pipelink_rules.toolkit.process import ToolOutput, command_note, quote, run
 from pipelink_rules.toolkit.ptx import closing_brace
 from pipelink_rules.toolkit.ptxas_log import (
     TOO_FEW_REGISTERS,
-    WGMMA_SERIALISED,
+    WGMMA_SERIALIZED,
     AssemblerLog,
     FunctionLog,
     read_assembler_log,
@@ -170,7 +170,7 @@ class _Assembler:
     def check_best(self, best: Attempt, found: FunctionLog, registers: int) -> None:
         """What no register count can repair."""
         component, role = self._variant.contract.component, self._role.name
-        serialised = [text for code, text in best.log.coded if code in WGMMA_SERIALISED]
+        serialised = [text for code, text in best.log.coded if code in WGMMA_SERIALIZED]
         if serialised:
             raise PipelinkError(
                 Diagnostic(

@@ -1,1 +1,1 @@
-"""Objects become one kernel: linked, read back, and compared with the plan."""
+"""Links objects and audits the kernel: link inputs, linker backends, cubins, twins."""

@@ -1,9 +1,8 @@
-"""Is the linked kernel the one that was planned?  The cubin is read back and compared.
+"""Audit of a linked kernel: cubin, program and placement -> PL0920 to PL0929, PL0938.
 
-The contracts' bodies are what the code of each component does (the audit of the object sees to
-that), so they say which sites of named barriers there must be.  Copies of a site are the
-compiler's: an unrolled loop has several, and a site that it found to be the same twice is there
-once.
+The audit of each object compares its code with the body of its contract, so the bodies determine
+the expected sites of named barriers.  The compiler may change their number: it duplicates a site
+of an unrolled loop and merges equal sites.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Unpack
 
 from pipelink_rules.diagnostics.allow import apply_allowances
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, PipelinkError, labels
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.link.elf import Elf
@@ -26,12 +26,12 @@ from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit, BarrierSite
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
-from pipelink_rules.toolkit.ptxas_log import SETMAXNREG_IGNORED, WGMMA_SERIALISED
+from pipelink_rules.toolkit.ptxas_log import SETMAXNREG_IGNORED, WGMMA_SERIALIZED
 from pipelink_rules.toolkit.toolkit import Toolkit
 from pipelink_rules.toolkit.weak_symbols import demangle
 
-# What may be called in a finished kernel: the compiler's slow paths for division and square root,
-# and what never comes back, such as the report of an instrumented runtime.
+# Allowed calls in a linked kernel: the compiler's slow paths for division and square root, and
+# functions that never return, such as the report of an instrumented runtime.
 _SLOW_PATH = re.compile(r"__internal_\d+_")
 _LAST = " (ends the kernel)"
 
@@ -41,23 +41,23 @@ _KINDS = ("sync", "arrive")
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """Return what was found in the cubin; raises PL0920..PL0929, PL0938 where it is not what was planned.
+    """Return the audit of the cubin; raise PL0920..PL0929, PL0938 where it differs from the plan.
 
     Differences that the declaration allows are in `forced`.
     """
-    found, findings = inspect(cubin, program, placement, log, toolkit)
-    findings = apply_allowances(findings, program.spec)
-    if any(item.severity == "error" for item in findings):
-        raise PipelinkError(findings)
+    found, differences = inspect(cubin, program, placement, log, toolkit)
+    differences = apply_allowances(differences, program.spec)
+    if any(item.severity == "error" for item in differences):
+        raise PipelinkError(differences)
     return replace(
-        found, forced=tuple(AllowedDiagnostics(x.code, x.message, x.allowed) for x in findings)
+        found, forced=tuple(AllowedDiagnostics(x.code, x.message, x.allowed) for x in differences)
     )
 
 
 def inspect(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> tuple[Audit, tuple[Diagnostic, ...]]:
-    """Return what was found, and every difference from the plan."""
+    """Return the audit of the cubin and every difference from the plan."""
     elf = Elf(Path(cubin).read_bytes())
     code = disassemble(cubin, program.name, toolkit)
     numbers = log.function(program.name)
@@ -82,7 +82,7 @@ def inspect(
 
 
 def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
-    """Return the values the glue emits: one for each run of neighbouring warpgroups that are alike."""
+    """Return the values that the glue emits: one for each run of equal adjacent warpgroups."""
     if not placement.setmaxnreg:
         return ()
     groups = {group.index: group for group in placement.warpgroups}
@@ -96,9 +96,9 @@ def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
 
 
 def region_registers(code: KernelCode, placement: Placement) -> Iterator[tuple[str, int]]:
-    """Yield (program role, highest register it uses, as a count), in the order of the warps.
+    """Yield (program role, number of registers it uses), in the order of the warps.
 
-    Roles whose warpgroups have the same setmaxnreg value share what is found for that value.
+    Roles whose warpgroups have the same setmaxnreg value share the number of that value.
     """
     by_value: dict[int, int] = {}
     for region in code.regions:
@@ -111,209 +111,203 @@ def region_registers(code: KernelCode, placement: Placement) -> Iterator[tuple[s
 def compare(
     found: Audit, program: Program, placement: Placement, log: LinkLog
 ) -> Iterator[Diagnostic]:
-    """Yield every difference between what was found and what was planned."""
-    span = program.spec.where("name")
-    labels = (Label(span, "this megakernel"),) if span else ()
-    yield from _setmaxnreg(found, placement, log, labels)
-    yield from _registers(found, placement, labels)
-    yield from _memory(found, program, labels)
-    yield from _calls(found, program, labels)
-    yield from compare_barriers(found, program, placement, labels)
-    yield from _pipelined(found, labels)
-    serialised = _remarks(log, WGMMA_SERIALISED)
-    if serialised:
-        yield Diagnostic(
-            "PL0926",
-            f"the assembler serialises wgmma in `{found.entry}`",
-            labels,
-            expected="wgmma groups in flight while the role goes on",
-            found="; ".join(serialised),
-            at_run_time="correct, at a fraction of the speed",
-            suggestions=(
-                "let no accumulator be read or moved between issue and wait",
-                "leave more registers to the role that multiplies",
-            ),
-            subject=found.entry,
-        )
+    """Yield every difference between the plan and the linked kernel."""
+    return _Comparison(found, program, placement, log).differences()
 
 
-def _remarks(log: LinkLog, codes: frozenset[str]) -> list[str]:
-    return [f"({name}) {text}" for name, text in log.assembler.coded if name in codes]
+@dataclass(frozen=True)
+class _Comparison:
+    found: Audit
+    program: Program
+    placement: Placement
+    log: LinkLog
 
-
-def _setmaxnreg(
-    found: Audit, placement: Placement, log: LinkLog, labels: tuple[Label, ...]
-) -> Iterator[Diagnostic]:
-    planned = planned_setmaxnreg(placement)
-    dropped = _remarks(log, SETMAXNREG_IGNORED)
-    if found.setmaxnreg == planned and not dropped:
-        return
-    yield Diagnostic(
-        "PL0920",
-        f"`{found.entry}` does not move registers between its warpgroups as planned",
-        labels,
-        expected=f"setmaxnreg {', '.join(map(str, planned)) or 'nowhere'}",
-        found=f"setmaxnreg {', '.join(map(str, found.setmaxnreg)) or 'nowhere'}",
-        at_run_time="the kernel is slower, or a warpgroup waits for registers for ever",
-        notes=tuple(dropped),
-        suggestions=("no component may use setmaxnreg, and no part may be left out of the link",),
-        subject=found.entry,
-    )
-
-
-def _registers(
-    found: Audit, placement: Placement, labels: tuple[Label, ...]
-) -> Iterator[Diagnostic]:
-    warpgroups = placement.threads // 128
-    if placement.setmaxnreg:
-        requested = sum(group.registers for group in placement.warpgroups)
-        pool = found.registers * warpgroups
-        wrong = found.registers > placement.entry_registers or requested > pool
-    else:
-        wrong = found.registers > placement.entry_registers
-    if wrong:
-        yield Diagnostic(
-            "PL0927",
-            f"`{found.entry}` starts with {found.registers} registers, planned were"
-            f" {placement.entry_registers}",
-            labels,
-            expected=f"{placement.entry_registers} registers a thread at entry",
-            found=f"{found.registers}",
-            notes=_pool(found, placement),
-            at_run_time="the shares of the warpgroups do not add up to what the CTA has",
-            suggestions=("no -maxrregcount for the assembler: the launch bounds decide",),
-            subject=found.entry,
-        )
-    for role, highest in found.region_registers:
-        budget = placement.registers(role)
-        if highest > budget:
-            yield Diagnostic(
-                "PL0923",
-                f"role `{role}` uses {highest} registers and has {budget}",
-                labels,
-                expected=f"at most {budget}",
-                found=f"R{highest - 1}",
-                at_run_time="undefined: registers beyond the share belong to others",
-                subject=role,
+    def differences(self) -> Iterator[Diagnostic]:
+        yield from self._setmaxnreg()
+        yield from self._registers()
+        yield from self._memory()
+        yield from self._calls()
+        yield from self._pipelined_calls()
+        yield from self._unplaced_barriers()
+        yield from self._barrier_sites()
+        if serialized := self._remarks(WGMMA_SERIALIZED):
+            yield self._difference(
+                "PL0926",
+                f"ptxas serializes wgmma in `{self.found.entry}`",
+                expected="wgmma groups in flight while the role continues",
+                found="; ".join(serialized),
+                at_run_time="correct results, at a fraction of the speed",
+                suggestions=(
+                    "do not read or move accumulators between issue and wait",
+                    "or leave more registers to the role that issues wgmma",
+                ),
             )
 
+    def _difference(
+        self, code: str, message: str, subject: str = "", **details: Unpack[Details]
+    ) -> Diagnostic:
+        where = labels((self.program.spec.where("name"), "this megakernel"))
+        return Diagnostic(code, message, where, subject=subject or self.found.entry, **details)
 
-def _pool(found: Audit, placement: Placement) -> tuple[str, ...]:
-    """Return what the warpgroups ask for, where it is more than there is."""
-    requested = sum(group.registers for group in placement.warpgroups)
-    there = found.registers * (placement.threads // 128)
-    if not placement.setmaxnreg or requested <= there:
-        return ()
-    return (f"the warpgroups ask setmaxnreg for {requested} registers a thread, {there} are there",)
+    def _remarks(self, codes: frozenset[str]) -> list[str]:
+        return [f"({name}) {text}" for name, text in self.log.assembler.coded if name in codes]
 
-
-def _memory(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
-    reports = any(name.endswith(_LAST) for name in found.calls)
-    spills = found.spill_stores + found.spill_loads
-    # The stack of a report that ends the kernel costs the kernel nothing while it runs.
-    if spills or (found.stack_bytes and not reports):
-        crowded = ", ".join(f"{role} ({count})" for role, count in found.region_registers)
-        yield Diagnostic(
-            "PL0921",
-            f"`{found.entry}` has {found.stack_bytes} bytes of stack"
-            + (f" and spills {found.spill_stores} bytes" if spills else ""),
-            labels,
-            expected="no stack and no spills",
-            found=f"{found.stack_bytes} bytes of stack, {found.spill_stores} bytes of spill stores,"
-            f" {found.spill_loads} of loads",
-            at_run_time="correct, but slower than any of the parts",
-            notes=(f"registers used: {crowded}",) if crowded else (),
-            suggestions=("raise registers: {min} of the role that runs out, or use smaller tiles",)
-            if spills
-            else (
-                "index fragments and relocations with constants: one that is chosen at run time "
-                "lies in local memory",
-            ),
-            subject=found.entry,
-        )
-    if found.static_shared_bytes:
-        yield Diagnostic(
-            "PL0924",
-            f"`{found.entry}` has {found.static_shared_bytes} bytes of static shared memory",
-            labels,
-            expected="0 bytes: all shared memory is placed",
-            found=f"{found.static_shared_bytes} bytes",
-            at_run_time="the placed addresses are off by that much",
-            suggestions=("no __shared__ variables in components",),
-            subject=found.entry,
-        )
-
-
-def _calls(found: Audit, program: Program, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
-    left = [
-        name for name in found.calls if not _SLOW_PATH.search(name) and not name.endswith(_LAST)
-    ]
-    if left:
-        bare = {name: name.removeprefix(f"{found.entry}$") for name in left}
-        spelled = demangle(list(bare.values()))
-        names = list_of(spelled[bare[name]] for name in left)
-        yield Diagnostic(
-            "PL0922",
-            f"`{found.entry}` still calls {names}",
-            labels,
-            expected="every component function inlined",
-            found=names,
-            at_run_time="each call saves registers to the stack and waits for wgmma",
-            suggestions=("remove __noinline__ and recursion from the component",),
-            subject=found.entry,
-        )
-
-
-def _pipelined(found: Audit, labels: tuple[Label, ...]) -> Iterator[Diagnostic]:
-    """Yield slow paths of the compiler may be called, but not between issue and wait of wgmma."""
-    if found.pipelined_calls:
-        names = ", ".join(
-            f"`{name.removeprefix(found.entry + '$')}`" for name in found.pipelined_calls
-        )
-        yield Diagnostic(
-            "PL0929",
-            f"`{found.entry}` calls a function while wgmma groups are pending",
-            labels,
-            expected="no call between wgmma and the wait for its groups",
-            found=names,
-            at_run_time="the call saves registers that the tensor cores still write",
-            suggestions=(
-                "divide or take roots before the first wgmma or after the wait for all groups",
-                "divide by constants, or multiply by a reciprocal",
-            ),
-            subject=found.entry,
-        )
-
-
-def compare_barriers(
-    found: Audit, program: Program, placement: Placement, labels: tuple[Label, ...]
-) -> Iterator[Diagnostic]:
-    """Yield PL0925 for ids that nobody gave, PL0938 for sites that are not what the contracts say."""
-    yield from _unplaced_barriers(found, placement, labels)
-    ids = {number: name for name, number in placement.named}
-    declared = operations(program)
-    sites: dict[int, list[BarrierSite]] = defaultdict(list)
-    for site in found.barrier_sites:
-        sites[site.id].append(site)
-    for number, name in sorted(ids.items()):
-        wanted, threads = declared.get(name, Counter()), _threads(program, name)
-        for wrong in _wrong(sites[number], wanted, threads):
-            yield Diagnostic(
-                "PL0938",
-                f"`{found.entry}` does not use named barrier {number} (`{name}`) as the contracts "
-                "say",
-                labels,
-                expected=_expected(wanted, threads),
-                found=wrong,
-                at_run_time="the barrier counts other threads than come to it",
-                suggestions=("build the component again; report the case where it stays",),
-                subject=f"{found.entry}.{name}",
+    def _setmaxnreg(self) -> Iterator[Diagnostic]:
+        planned, actual = planned_setmaxnreg(self.placement), self.found.setmaxnreg
+        dropped = self._remarks(SETMAXNREG_IGNORED)
+        if actual != planned or dropped:
+            yield self._difference(
+                "PL0920",
+                f"`{self.found.entry}` does not move registers between warpgroups as planned",
+                expected=f"setmaxnreg {', '.join(map(str, planned)) or 'nowhere'}",
+                found=f"setmaxnreg {', '.join(map(str, actual)) or 'nowhere'}",
+                at_run_time="the kernel is slower, or a warpgroup hangs waiting for registers",
+                notes=tuple(dropped),
+                suggestions=("remove setmaxnreg from components, and link every object",),
             )
-            break
+
+    def _registers(self) -> Iterator[Diagnostic]:
+        entry, actual = self.placement.entry_registers, self.found.registers
+        requested = sum(group.registers for group in self.placement.warpgroups)
+        available = actual * (self.placement.threads // 128)
+        exceeded = self.placement.setmaxnreg and requested > available
+        if actual > entry or exceeded:
+            note = f"setmaxnreg requests {requested} registers per thread summed over warpgroups; "
+            note += f"{available} are available"
+            yield self._difference(
+                "PL0927",
+                f"`{self.found.entry}` starts with {actual} registers; {entry} were planned",
+                expected=f"{entry} registers per thread at entry",
+                found=f"{actual} registers per thread",
+                notes=(note,) if exceeded else (),
+                at_run_time="the register budgets of the warpgroups exceed those of the CTA",
+                suggestions=("remove -maxrregcount: the launch bounds decide",),
+            )
+        for role, highest in self.found.region_registers:
+            budget = self.placement.registers(role)
+            if highest > budget:
+                yield self._difference(
+                    "PL0923",
+                    f"role `{role}` uses {highest} registers of its budget of {budget}",
+                    role,
+                    expected=f"at most {budget} registers",
+                    found=f"{highest} registers: R{highest - 1}",
+                    at_run_time="undefined: registers beyond the budget belong to other warpgroups",
+                )
+
+    def _memory(self) -> Iterator[Diagnostic]:
+        found = self.found
+        reports = any(name.endswith(_LAST) for name in found.calls)
+        spills = found.spill_stores + found.spill_loads
+        # The stack of a report that ends the kernel costs nothing while the kernel runs.
+        if spills or (found.stack_bytes and not reports):
+            used = ", ".join(f"{role} ({count})" for role, count in found.region_registers)
+            stack = f"{found.stack_bytes:,} bytes of stack"
+            stores = f"{found.spill_stores:,} bytes of spill stores"
+            yield self._difference(
+                "PL0921",
+                f"`{found.entry}` has {stack}"
+                + (f" and spills {found.spill_stores:,} bytes" if spills else ""),
+                expected="no stack and no spills",
+                found=f"{stack}, {stores}, {found.spill_loads:,} bytes of spill loads",
+                at_run_time="correct results, but slower than any of the components",
+                notes=(f"registers used: {used}",) if used else (),
+                suggestions=(
+                    "raise `registers: {min}` of the role that spills, or use smaller tiles"
+                    if spills
+                    else "index fragments and relocations with constants: one that is selected at "
+                    "run time is placed in local memory",
+                ),
+            )
+        if found.static_shared_bytes:
+            static = f"{found.static_shared_bytes:,} bytes of static shared memory"
+            yield self._difference(
+                "PL0924",
+                f"`{found.entry}` has {static}",
+                expected="0 bytes of static shared memory",
+                found=static,
+                at_run_time="every placed address is off by this size",
+                suggestions=("remove __shared__ variables from components",),
+            )
+
+    def _calls(self) -> Iterator[Diagnostic]:
+        left = [
+            name
+            for name in self.found.calls
+            if not _SLOW_PATH.search(name) and not name.endswith(_LAST)
+        ]
+        if left:
+            names = self._spelled(left)
+            yield self._difference(
+                "PL0922",
+                f"`{self.found.entry}` still calls {names}",
+                expected="every component function inlined",
+                found=names,
+                at_run_time="each call saves registers to the stack and waits for wgmma",
+                suggestions=("remove __noinline__ and recursion from the component",),
+            )
+
+    def _pipelined_calls(self) -> Iterator[Diagnostic]:
+        """Yield PL0929: the compiler's slow paths may not be called between issue and wait."""
+        if self.found.pipelined_calls:
+            yield self._difference(
+                "PL0929",
+                f"`{self.found.entry}` calls a function while wgmma groups are pending",
+                expected="no call between wgmma and the wait for its groups",
+                found=self._spelled(self.found.pipelined_calls),
+                at_run_time="the call saves registers that the tensor cores still write",
+                suggestions=(
+                    "divide or take roots before the first wgmma or after the wait for all groups",
+                    "or divide by constants, or multiply by a reciprocal",
+                ),
+            )
+
+    def _spelled(self, names: Sequence[str]) -> str:
+        bare = [name.removeprefix(f"{self.found.entry}$") for name in names]
+        spelled = demangle(bare)
+        return list_of(spelled[name] for name in bare)
+
+    def _unplaced_barriers(self) -> Iterator[Diagnostic]:
+        placed = {0: "the whole CTA", **{number: name for name, number in self.placement.named}}
+        unplaced = {
+            number: sites for number, sites in self.found.barrier_ids if number not in placed
+        }
+        if unplaced:
+            names = ", ".join("an id in a register" if n < 0 else str(n) for n in sorted(unplaced))
+            sites = ", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in sorted(unplaced.items()))
+            yield self._difference(
+                "PL0925",
+                f"`{self.found.entry}` uses unplaced named barriers: {names}",
+                expected=", ".join(f"{number} ({name})" for number, name in sorted(placed.items())),
+                found=sites,
+                at_run_time="components that share a barrier hang or continue too early",
+                suggestions=("declare it in `named_barriers` and use the id of its relocation",),
+            )
+
+    def _barrier_sites(self) -> Iterator[Diagnostic]:
+        """Yield PL0938 for barriers whose sites differ from the operations of the contracts."""
+        declared = operations(self.program)
+        sites: dict[int, list[BarrierSite]] = defaultdict(list)
+        for site in self.found.barrier_sites:
+            sites[site.id].append(site)
+        for number, name in sorted({number: name for name, number in self.placement.named}.items()):
+            wanted, threads = declared.get(name, Counter()), _threads(self.program, name)
+            for difference in _site_differences(sites[number], wanted, threads):
+                yield self._difference(
+                    "PL0938",
+                    f"`{self.found.entry}` does not use named barrier {number} (`{name}`) as its "
+                    "contracts declare",
+                    f"{self.found.entry}.{name}",
+                    expected=_expected_sites(wanted, threads),
+                    found=difference,
+                    at_run_time="the barrier waits for a wrong number of threads",
+                    suggestions=("rebuild the component; if the error remains, report it",),
+                )
+                break
 
 
 def operations(program: Program) -> Mapping[str, Counter[str]]:
-    """Return "instance.barrier" -> how often the contracts' bodies sync and arrive there."""
+    """Return "instance.barrier" -> how often the bodies of the contracts sync and arrive there."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for role in program.roles:
         for instance, name in role.members:
@@ -338,43 +332,23 @@ def _threads(program: Program, name: str) -> int:
     return next((evaluate(b.count, {}) for b in barriers if b.name == barrier), 0)
 
 
-def _wrong(sites: list[BarrierSite], wanted: Counter[str], threads: int) -> Iterator[str]:
+def _site_differences(
+    sites: list[BarrierSite], wanted: Counter[str], threads: int
+) -> Iterator[str]:
     kinds = Counter[str]()
     for site in sites:
         kinds[site.kind] += site.sites
         if site.threads != threads:
-            count = {-1: "a number in a register", 0: "all threads"}.get(site.threads)
-            yield f"{site.kind} of {count or f'{site.threads} threads'} at {_sites(site.sites)}"
+            count = {-1: "a count in a register", 0: "all threads"}.get(site.threads)
+            count = count or plural(site.threads, "thread")
+            yield f"{site.kind} with {count} at {plural(site.sites, 'site')}"
     for kind in sorted({*kinds, *wanted}):
         if bool(kinds[kind]) != bool(wanted[kind]):
-            yield f"{kind} at {_sites(kinds[kind])}"
+            yield f"{kind} at {plural(kinds[kind], 'site')}"
 
 
-def _sites(number: int) -> str:
-    return plural(number, "site") if number else "no sites"
-
-
-def _expected(wanted: Counter[str], threads: int) -> str:
-    uses = " and ".join(f"{kind} (in the contracts {wanted[kind]} x)" for kind in sorted(wanted))
-    return f"{uses or 'no use'}, {threads} threads"
-
-
-def _unplaced_barriers(
-    found: Audit, placement: Placement, labels: tuple[Label, ...]
-) -> Iterator[Diagnostic]:
-    placed = {0: "the whole CTA", **{number: name for name, number in placement.named}}
-    strange = Counter(
-        {number: sites for number, sites in found.barrier_ids if number not in placed}
+def _expected_sites(wanted: Counter[str], threads: int) -> str:
+    uses = " and ".join(
+        f"{kind} ({plural(wanted[kind], 'time')} in the contracts)" for kind in sorted(wanted)
     )
-    if strange:
-        names = ", ".join("an id in a register" if n < 0 else str(n) for n in sorted(strange))
-        yield Diagnostic(
-            "PL0925",
-            f"`{found.entry}` uses named barriers that it was not given: {names}",
-            labels,
-            expected=", ".join(f"{number} ({name})" for number, name in sorted(placed.items())),
-            found=", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in sorted(strange.items())),
-            at_run_time="two parts that meet at one barrier hang or pass too early",
-            suggestions=("declare it under named_barriers: and use the id from the relocations",),
-            subject=found.entry,
-        )
+    return f"{uses or 'no use'}, {plural(threads, 'thread')}"

@@ -1,4 +1,4 @@
-"""The two linkers: nvlink, the default, and libnvJitLink, in a child process."""
+"""Linker backends: nvlink, the default, and libnvJitLink in a child process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nvjitlink(
     name: str,
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """Link objects to `out`, a cubin; PL1214 where the library cannot be used, else PL12xx."""
+    """Link objects to the cubin `out`; PL1214 if the library is unusable, PL12xx if it fails."""
     backend = f"nvJitLink {toolkit.version}"
     if not toolkit.nvjitlink:
         raise _unavailable("the toolkit has no libnvJitLink")
@@ -70,12 +70,12 @@ def nvjitlink(
 def _unavailable(reason: str) -> PipelinkError:
     return error(
         "PL1214",
-        "the nvJitLink back end cannot be used",
+        "the nvJitLink backend is not available",
         expected="libnvJitLink of the toolkit and the cuda.bindings package",
         found=reason,
         suggestions=(
             "python -m pip install 'pipelink[toolkit]'",
-            "or link with the default back end (linker=nvlink)",
+            "or link with the default backend (linker=nvlink)",
         ),
         subject="nvjitlink",
     )
@@ -89,7 +89,7 @@ def nvlink(
     name: str,
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """Link objects to `out`, a cubin; PL12xx where nvlink refuses."""
+    """Link objects to the cubin `out`; PL12xx if nvlink fails."""
     backend = f"nvlink {toolkit.version}"
     with staged(out) as temporary:
         argv = nvlink_argv(toolkit, arch, objects, str(temporary), options=options)

@@ -1,7 +1,7 @@
-"""What is in a cubin?  An ELF64 file: sections, symbols, kernels, their code and resources.
+"""Reader of cubins, which are ELF64 files: sections, symbols, kernels, their code and resources.
 
-Read by hand: damaged files end in one error within bounded time and memory, .nv.info has no reader
-elsewhere, and every build starts without another import.  The tests compare with pyelftools.
+Written here because damaged files must end in one error within bounded time and memory, no library
+reads .nv.info, and every build avoids an import.  The tests compare with pyelftools.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Section:
 
     name: str
     kind: int
-    data: bytes  # empty where the file holds none of it
+    data: bytes  # empty if the file contains none
     size: int
     link: int
     info: int
@@ -52,7 +52,7 @@ class Symbol:
 
 
 class Elf:
-    """A cubin in memory; PL0904 where it is none."""
+    """A cubin in memory; PL0904 if it is not one."""
 
     def __init__(self, data: bytes):
         if len(data) < _HEADER.size or data[:5] != b"\x7fELF\x02":
@@ -66,7 +66,7 @@ class Elf:
             ) from None
 
     def _read_symbols(self) -> Iterator[Symbol]:
-        """Yield in file order: the index is what .nv.info refers to."""
+        """Yield the symbols in file order: .nv.info refers to them by index."""
         table = next((item for item in self.sections if item.kind == _SYMTAB), None)
         if table is None:
             return
@@ -84,7 +84,7 @@ class Elf:
         return next((item for item in self.sections if item.name == name), None)
 
     def kernels(self) -> tuple[str, ...]:
-        """Return names of the kernels, sorted: functions with a code section of their own."""
+        """Return the names of the kernels, sorted: functions with a separate code section."""
         functions = {item.name for item in self.symbols if item.is_function}
         named = {
             item.name.removeprefix(_TEXT)
@@ -99,20 +99,20 @@ class Elf:
         return found.data if found else b""
 
     def static_shared(self, kernel: str) -> int:
-        """Return bytes of static shared memory, without what the system keeps for itself."""
+        """Return the bytes of static shared memory without those reserved by the system."""
         found = self.section(f".nv.shared.{kernel}")
         if found is None:
             return 0
-        # From sm_90 on the first KiB of every CTA is the system's, and counts in this section.
+        # Since sm_90 the system reserves the first KiB of every CTA and counts it in this section.
         reserved = _RESERVED if self.section(".nv.shared.reserved.0") else 0
         return max(0, found.size - reserved)
 
     def registers(self, kernel: str) -> int:
-        """Return registers per thread at launch; 0 where the file does not say."""
+        """Return the registers per thread at launch; 0 if the file does not state them."""
         return self._attribute(_REGCOUNT, kernel)
 
     def stack_bytes(self, kernel: str) -> int:
-        """Return bytes of stack per thread."""
+        """Return the bytes of stack per thread."""
         return max(self._attribute(_MIN_STACK_SIZE, kernel), self._attribute(_FRAME_SIZE, kernel))
 
     def _attribute(self, attribute: int, kernel: str) -> int:

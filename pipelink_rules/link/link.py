@@ -1,4 +1,4 @@
-"""Objects become a cubin: what may not be linked is refused, the rest goes to the linker."""
+"""Link stage: objects and sidecars -> cubin, with checks before and after the linker runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, error
-from pipelink_rules.diagnostics.wording import similar_name_help
+from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.link.backends import nvjitlink, nvlink
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link_inputs import check_objects, read_objects
@@ -29,23 +29,23 @@ def link(
 ) -> LinkLog:
     """Link objects to the cubin `out`, whose kernel is `entry`.
 
-    The order of `objects` does not matter.  sidecars: of the objects that have one; the others
-    may have a `.weak.json` beside them.  options: for the linker itself.  Raises PL0903, PL0904,
-    PL1202, PL1203, PL1207, PL1208 before, PL1209 to PL1213 after the link; no file is left then.
+    The order of `objects` does not matter.  sidecars: of the objects that have one; the others may
+    have an adjacent `.weak.json`.  options: for the linker.  Raises PL0903, PL0904, PL1202,
+    PL1203, PL1207, PL1208 before, PL1209 to PL1213 after the link, and leaves no file then.
     """
     if backend not in BACKENDS:
         raise error(
             "PL1214",
-            f"there is no linker `{backend}`",
+            f"unknown linker `{backend}`",
             expected=" or ".join(BACKENDS),
             found=backend,
             suggestions=similar_name_help(backend, BACKENDS),
             subject=backend,
         )
     known = read_objects(objects, sidecars, toolkit)
-    findings = check_objects(known, arch, toolkit)
-    if findings:
-        raise PipelinkError(findings)
+    refused = check_objects(known, arch, toolkit)
+    if refused:
+        raise PipelinkError(refused)
     return link_unchecked(
         [one.path for one in known], entry, arch, toolkit, backend, out, options=options
     )
@@ -61,25 +61,24 @@ def link_unchecked(
     *,
     options: Iterable[str] = (),
 ) -> LinkLog:
-    """Return the link alone, in the order given; the result is read back."""
+    """Link objects in the given order and check the result."""
     log = BACKENDS[backend](objects, arch, toolkit, out, entry, options)
-    findings = tuple(read_back(Path(out), entry, arch, log))
-    if findings:
+    refused = tuple(read_back(Path(out), entry, arch, log))
+    if refused:
         Path(out).unlink(missing_ok=True)
-        raise PipelinkError(findings)
+        raise PipelinkError(refused)
     return log
 
 
 def read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diagnostic]:
-    """Return what is wrong with a link that the linker calls a success."""
+    """Yield the errors of a link that the linker reports as successful."""
     if log.partial:
         yield Diagnostic(
             "PL1212",
-            f"{', '.join(f'`{Path(name).name}`' for name in log.partial)} was linked as finished"
-            " code",
+            f"{list_of(Path(name).name for name in log.partial)} was linked as machine code",
             expected="link-time code in every object",
-            found="the linker did partial link-time optimisation",
-            at_run_time="calls into it keep their own registers, stack and barriers",
+            found="partial link-time optimization",
+            at_run_time="calls into it are not inlined: separate registers, stack and barriers",
             suggestions=(f"build it for {arch} with this toolkit",),
             subject=entry,
         )
@@ -90,6 +89,6 @@ def read_back(cubin: Path, entry: str, arch: str, log: LinkLog) -> Iterable[Diag
             f"the link succeeded, but the cubin has no kernel `{entry}`",
             expected=entry,
             found=", ".join(kernels) or "no kernel at all",
-            suggestions=(f"do the objects have code for {arch}?", "is the glue among the objects?"),
+            suggestions=(f"build every object for {arch}", "or add the glue to the objects"),
             subject=entry,
         )

@@ -1,4 +1,4 @@
-"""May these objects be linked together?  Versions, architectures, flags and shared names."""
+"""Checks of link inputs: digests, toolkit versions, architectures, flags and weak symbols."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pipelink_rules.toolkit.weak_symbols import SymbolConflict, demangle, find_c
 
 @dataclass(frozen=True)
 class LinkObject:
-    """One input of a link, with what is known of it."""
+    """One input of a link with its records."""
 
     path: str
-    owner: str  # how messages call it: the component, or the file
+    owner: str  # its name in messages: the component, or the file
     images: tuple[FatbinImage, ...]
     variant: Variant | None
     build: BuildRecord | None
@@ -38,10 +38,10 @@ class LinkObject:
 def read_objects(
     objects: Sequence[str | Path], sidecars: Iterable[str | Path], toolkit: Toolkit
 ) -> tuple[LinkObject, ...]:
-    """Return the inputs of a link in their one order, whatever order they are given in.
+    """Return the inputs of a link, sorted by path.
 
-    A sidecar belongs to the object beside it with the same stem.  Raises what reading a sidecar
-    or an object raises.
+    A sidecar belongs to the adjacent object with the same stem.  Raises the errors of reading a
+    sidecar or an object.
     """
     by_object = {str(_object_of(Path(sidecar))): sidecar for sidecar in sidecars}
     found = []
@@ -66,7 +66,7 @@ def _weak_beside(path: str) -> tuple[WeakSymbol, ...]:
 def check_objects(
     objects: Sequence[LinkObject], arch: str, toolkit: Toolkit
 ) -> tuple[Diagnostic, ...]:
-    """Return every reason not to link them."""
+    """Return all errors of the inputs."""
     return (
         *(item for one in objects for item in _check_digest(one)),
         *(item for one in objects for item in _check_toolchain(one, toolkit)),
@@ -84,12 +84,12 @@ def _check_digest(one: LinkObject) -> Iterable[Diagnostic]:
     if recorded != actual:
         yield Diagnostic(
             "PL0904",
-            f"{Path(one.path).name} is not the object that the sidecar of `{one.owner}` describes",
+            f"{Path(one.path).name} differs from the object in the sidecar of `{one.owner}`",
             (Label(one.span, "this sidecar"),),
             expected=f"sha256 {recorded or '(none recorded)'}",
             found=f"sha256 {actual}",
-            at_run_time="contract and code may differ, and no check would see it",
-            suggestions=("build the component again, or take sidecar and object from one build",),
+            at_run_time="undefined: contract and code may differ",
+            suggestions=("use object and sidecar of the same build, or rebuild the component",),
             subject=one.path,
         )
 
@@ -101,23 +101,23 @@ def _check_toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
     if compiler[0] != linker[0]:
         yield Diagnostic(
             "PL1203",
-            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, and is linked by"
-            f" CUDA {toolkit.version}",
-            (Label(one.span, "compiled by another major version"),),
+            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, but the linker is from CUDA"
+            f" {toolkit.version}",
+            (Label(one.span, "compiled by a different major version"),),
             expected=f"a compiler of CUDA {linker[0]}.x",
-            found=one.build.toolkit,
-            suggestions=("compile it again with this toolkit",),
+            found=f"CUDA {one.build.toolkit}",
+            suggestions=("recompile it with this toolkit",),
             subject=one.owner,
         )
     elif compiler[:2] > linker[:2]:
         yield Diagnostic(
             "PL1202",
-            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, and the linker is only"
+            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, but the linker is from CUDA"
             f" {toolkit.version}",
             (Label(one.span, "compiled by a newer toolkit"),),
-            expected=f"a linker of {one.build.toolkit} or later",
-            found=toolkit.version,
-            suggestions=("link with the newer toolkit, or compile the component again",),
+            expected=f"a linker of CUDA {one.build.toolkit} or later",
+            found=f"CUDA {toolkit.version}",
+            suggestions=("link with the newer toolkit", "or recompile the component"),
             subject=one.owner,
         )
 
@@ -134,7 +134,7 @@ def _check_architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
         (Label(one.span, f"the object has {', '.join(have)}"),),
         expected=f"{arch} (nvvm)",
         found=", ".join(have),
-        at_run_time="the linker would leave it out, or link its finished code without folding it",
+        at_run_time="the linker drops the object, or links its machine code without inlining it",
         suggestions=(f"build it with archs=[..., {arch!r}]",),
         subject=one.owner,
     )
@@ -157,15 +157,15 @@ def _check_flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnosti
         ]
         yield Diagnostic(
             "PL1208",
-            f"the objects of this link were compiled with different values of -{name}",
+            f"objects of one link were compiled with different values of -{name}",
             tuple(labels),
-            expected=f"one value of -{name} in the whole program",
+            expected=f"one value of -{name} in all objects",
             found="; ".join(
                 f"-{name}={_flag_value(value)}: {', '.join(sorted({o.owner for o in owners}))}"
                 for value, owners in groups
             ),
-            at_run_time="nvJitLink would take the value of whichever object comes first",
-            suggestions=(f"set -{name}= alike in copts= of every component",),
+            at_run_time="nvJitLink applies the value of the first object to all of them",
+            suggestions=(f"set the same -{name}= in copts= of every component",),
             subject=name,
         )
 
@@ -175,7 +175,7 @@ def _flag_value(value: str) -> str:
 
 
 def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
-    """Yield PL0903 for each pair of objects that define a weak name differently."""
+    """Yield PL0903 for each pair of objects that define a weak symbol differently."""
     owners = {one.path: one for one in objects}
     clashes = find_clashes({one.path: one.weak for one in objects if one.weak})
     pairs: dict[tuple[str, ...], list[SymbolConflict]] = {}
@@ -190,12 +190,12 @@ def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
             f"`{_display_name(one)}` and `{_display_name(two)}` define {names[0]} differently"
             + (f", and {len(names) - 1} more" if len(names) > 1 else ""),
             tuple(Label(item.span, f"`{_display_name(item)}` has one body") for item in (one, two)),
-            expected="one body for each shared name",
+            expected="one body for each weak symbol",
             found=", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
-            at_run_time=f"`{_display_name(two)}` would run the code of `{_display_name(one)}`",
+            at_run_time=f"`{_display_name(two)}` runs the code of `{_display_name(one)}`",
             suggestions=(
                 "put the component's helpers into namespace PL_COMPONENT { ... }",
-                "shared headers come in one version, without macros that change them",
+                "or use one version of shared headers, without macros that change them",
                 *(_other_compiler(one, two)),
             ),
             subject=f"{one.owner} {two.owner}",
@@ -208,8 +208,6 @@ def _display_name(one: LinkObject) -> str:
 
 def _other_compiler(one: LinkObject, two: LinkObject) -> tuple[str, ...]:
     if one.build and two.build and one.build.fingerprint != two.build.fingerprint:
-        return (
-            f"they were compiled by different toolkits ({one.build.toolkit}, {two.build.toolkit}):"
-            " compile both with one",
-        )
+        versions = f"({one.build.toolkit} and {two.build.toolkit})"
+        return (f"or compile both with one toolkit: theirs differ {versions}",)
     return ()

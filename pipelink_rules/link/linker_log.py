@@ -1,4 +1,4 @@
-"""What did a linker say?  Text of either linker -> numbers, remarks, the reason it failed."""
+"""Output of either linker: text -> register numbers, remarks, and the reason of a failure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.toolkit.process import quote
 from pipelink_rules.toolkit.ptxas_log import AssemblerLog, FunctionLog, read_assembler_log
 from pipelink_rules.toolkit.weak_symbols import demangle
@@ -27,121 +28,93 @@ _LIBRARY = re.compile(r"linker library load error|-nvvmpath should be specified"
 
 @dataclass(frozen=True)
 class LinkLog:
-    """A finished link."""
+    """A successful link."""
 
     backend: str  # "nvlink 13.5.37"
     command: tuple[str, ...]
     text: str
     assembler: AssemblerLog
-    partial: tuple[str, ...]  # objects that were not linked as intermediate code
+    partial: tuple[str, ...]  # objects linked as machine code
     seconds: float = 0.0
 
     def function(self, name: str) -> FunctionLog:
-        """Return the numbers of the entry; zeros where the linker printed none."""
+        """Return the numbers of a function; zeros if the linker printed none."""
         return self.assembler.function(name) or FunctionLog(name)
 
 
 def read_log(text: str, backend: str, command: tuple[str, ...], seconds: float = 0.0) -> LinkLog:
-    """Return the log of a link that succeeded."""
+    """Return the log of a successful link."""
     partial = tuple(dict.fromkeys(_PARTIAL.findall(text)))
     return LinkLog(backend, command, text, read_assembler_log(text), partial, seconds)
 
 
 def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -> Diagnostic:
-    """Return why a link failed, as one finding; `name` is the megakernel."""
-    notes = (f"command: {' '.join(command)}",)
-    found = quote(text)
+    """Return the reason of a failed link; `name` is the megakernel."""
+    code, message, expected, *suggestions = _reason(text, name, backend)
+    return Diagnostic(
+        code,
+        message,
+        expected=expected,
+        found=quote(text),
+        notes=(f"command: {' '.join(command)}",),
+        suggestions=tuple(suggestions),
+        subject=name,
+    )
+
+
+def _reason(text: str, name: str, backend: str) -> tuple[str, ...]:
+    """Return code, message, the expected state and suggestions."""
     if names := sorted(set(_UNDEFINED.findall(text))):
-        return _undefined(names, name, found, notes)
+        entry = any(re.fullmatch(r"pl_\w+_[0-9a-f]{12}", item) for item in names)
+        return (
+            "PL1210",
+            f"{list_of(names)} is not defined in any object of `{name}`",
+            "a definition in one of the linked objects",
+            "rebuild the object: the digest in the name of its entry is of another version of "
+            "contract, parameters or flags"
+            if entry
+            else "link the device runtime of this version, which defines the operations",
+        )
     if hits := _TWICE.findall(text):
         twice = sorted({one or two for one, two in hits})
         spelled = demangle(twice)
-        return Diagnostic(
+        return (
             "PL1211",
-            f"{', '.join(f'`{spelled[item]}`' for item in twice)} is defined in two objects"
-            f" of `{name}`",
-            expected="one definition of each external symbol",
-            found=found,
-            notes=notes,
-            suggestions=(
-                "make it static, or put it into namespace PL_COMPONENT",
-                "two targets with one contract and different sources cannot be linked together",
-            ),
-            subject=name,
+            f"{list_of(spelled[item] for item in twice)} is defined in two objects of `{name}`",
+            "one definition of each external symbol",
+            "make it static, or put it into namespace PL_COMPONENT",
+            "or link one of two targets that have the same contract and different sources",
         )
     if hit := _FLAG.search(text):
         flag = hit[1].replace("_", "-")
-        return Diagnostic(
+        return (
             "PL1208",
             f"the objects of `{name}` were compiled with different values of -{flag}",
-            expected=f"one value of -{flag} in all objects",
-            found=found,
-            notes=notes,
-            suggestions=("give every component the same code-generation flags in copts=",),
-            subject=name,
+            f"one value of -{flag} in all objects",
+            f"set the same -{flag}= in copts= of every component",
         )
     if hit := _ARCH.search(text):
-        what = f"`{hit[2] or hit[3]}`"
-        return Diagnostic(
+        return (
             "PL1207",
-            f"{what} has no code for the target of `{name}`",
-            expected=hit[1] or "an image for the target",
-            found=found,
-            notes=notes,
-            suggestions=("build the component for this architecture (archs=)",),
-            subject=name,
+            f"`{hit[2] or hit[3]}` has no code for the target of `{name}`",
+            hit[1] or "an image for the target",
+            "build the component for this architecture (archs=)",
         )
     if _OLD.search(text):
-        return Diagnostic(
+        return (
             "PL1202",
-            f"{backend} is older than an object of `{name}`",
-            expected="a linker at least as new as the compiler of every object",
-            found=found,
-            notes=notes,
-            suggestions=("link with the toolkit that compiled the newest object",),
-            subject=name,
+            f"{backend} is older than the compiler of an object of `{name}`",
+            "a linker at least as new as the compiler of every object",
+            "link with the toolkit that compiled the newest object",
         )
     if _LIBRARY.search(text):
-        return Diagnostic(
-            "PL1204",
-            f"{backend} could not load libnvvm",
-            found=found,
-            notes=notes,
-            suggestions=("`pipelink doctor` checks the toolkit",),
-            subject=name,
-        )
+        return "PL1204", f"{backend} cannot load libnvvm", "", "run `pipelink doctor`"
     if "C7602" in text:
-        return _too_few(text, name, found, notes)
-    return Diagnostic("PL1209", f"`{name}` does not link", found=found, notes=notes, subject=name)
-
-
-def _undefined(names: list[str], name: str, found: str, notes: tuple[str, ...]) -> Diagnostic:
-    entry = [item for item in names if re.fullmatch(r"pl_\w+_[0-9a-f]{12}", item)]
-    suggestions = (
-        "the name of an entry carries the digest of contract, parameters and flags: an object was"
-        " built from another version; build it again"
-        if entry
-        else "operations come from the device runtime: is it of this version?",
-    )
-    return Diagnostic(
-        "PL1210",
-        f"{', '.join(f'`{item}`' for item in names)} is not defined in any object of `{name}`",
-        expected="a definition in one of the linked objects",
-        found=found,
-        notes=notes,
-        suggestions=suggestions,
-        subject=name,
-    )
-
-
-def _too_few(text: str, name: str, found: str, notes: tuple[str, ...]) -> Diagnostic:
-    floor = read_assembler_log(text).register_floor
-    return Diagnostic(
-        "PL0927",
-        f"`{name}` starts with fewer registers than its wgmma needs",
-        expected=f"{floor} registers at kernel entry" if floor else "more registers at entry",
-        found=found,
-        notes=notes,
-        suggestions=("fewer threads, or a narrower accumulator tile",),
-        subject=name,
-    )
+        floor = read_assembler_log(text).register_floor
+        return (
+            "PL0927",
+            f"`{name}` starts with fewer registers than its wgmma needs",
+            f"{floor} registers at kernel entry" if floor else "more registers at kernel entry",
+            "use fewer threads, or a narrower accumulator tile",
+        )
+    return "PL1209", f"the link of `{name}` failed", ""

@@ -1,4 +1,4 @@
-"""What does the machine code do?  nvdisasm's text -> instructions, calls, barriers, regions."""
+"""Machine code of a kernel: nvdisasm's text -> instructions, calls, barriers, role code ranges."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Instruction:
 
     @property
     def target(self) -> str:
-        """The label it names, or ""."""
+        """The label in its operands, or ""."""
         found = _TARGET.search(self.operands)
         return found[1] if found else ""
 
     @property
     def highest_register(self) -> int:
-        """The highest general register it touches; -1 = none."""
+        """The highest general register in its operands; -1 = none."""
         width = self._width()
         highest = -1
         for position, found in enumerate(_REGISTER.finditer(self.operands)):
@@ -61,7 +61,7 @@ class Instruction:
         return highest
 
     def _width(self) -> int:
-        """Return registers of the first register operand (the result, or the value that is stored)."""
+        """Return the registers of the first operand (the result, or the stored value)."""
         if self.base in _WIDE_OPCODES:
             shape = re.search(r"\.64x(\d{1,4})x", self.opcode)
             return int(shape[1]) // 2 if shape else 1
@@ -75,11 +75,11 @@ class Instruction:
 
 @dataclass(frozen=True)
 class RoleCodeRange:
-    """What a warpgroup runs from its setmaxnreg on."""
+    """The code of a warpgroup from its setmaxnreg on."""
 
     registers: int  # the value of setmaxnreg
     start: int  # address
-    highest: int  # highest register it touches, as a count: R39 -> 40
+    highest: int  # highest register in it, as a count: R39 -> 40
     instructions: int
 
 
@@ -91,14 +91,14 @@ class KernelCode:
 
     @cached_property
     def opcodes(self) -> Counter[str]:
-        """How often each instruction occurs, modifiers left out; without the padding."""
+        """How often each instruction occurs, without its modifiers and without padding."""
         return Counter(item.base for item in self._real())
 
     def __len__(self) -> int:
         return len(self._real())
 
     def _real(self) -> Sequence[Instruction]:
-        """Return without the loop and the NOPs that fill up the end."""
+        """Return the instructions without the loop and the NOPs that pad the end."""
         end = len(self.instructions)
         while end and self.instructions[end - 1].base == "NOP":
             end -= 1
@@ -110,17 +110,17 @@ class KernelCode:
 
     @cached_property
     def calls(self) -> tuple[str, ...]:
-        """Targets of calls that come back, sorted; "(register)" where the target is computed."""
+        """Targets of calls that return, sorted; "(register)" for a computed target."""
         return tuple(sorted({_bare(name) for name in self._targets() if not self._ends(name)}))
 
     @cached_property
     def last_calls(self) -> tuple[str, ...]:
-        """Targets of calls that never come back: they end the kernel."""
+        """Targets of calls that never return: they end the kernel."""
         return tuple(sorted({_bare(name) for name in self._targets() if self._ends(name)}))
 
     @cached_property
     def pipelined_calls(self) -> tuple[str, ...]:
-        """Targets of calls on a way from a wgmma to the next wait for all groups, sorted."""
+        """Targets of calls on a path from a wgmma to the next wait for all groups, sorted."""
         items = self.instructions
         issues = [index for index, item in enumerate(items) if item.base in _WIDE_OPCODES]
         waits = {index for index, item in enumerate(items) if _waits_for_all(item)}
@@ -137,7 +137,7 @@ class KernelCode:
                 yield item.target or "(register)"
 
     def _ends(self, target: str) -> bool:
-        """Return no return is reachable from there."""
+        """Return whether no return is reachable from a target."""
         start = self._labels.get(target)
         if start is None:
             return False
@@ -165,7 +165,7 @@ class KernelCode:
 
     @cached_property
     def barrier_sites(self) -> tuple[BarrierSite, ...]:
-        """Every BAR: which barrier, what is done there, and for how many threads."""
+        """Every BAR: barrier id, kind, number of threads, number of sites."""
         found: Counter[tuple[int, str, int]] = Counter()
         for item in self.instructions:
             if item.base in _BARRIERS:
@@ -177,7 +177,7 @@ class KernelCode:
 
     @cached_property
     def regions(self) -> tuple[RoleCodeRange, ...]:
-        """What is reachable from each setmaxnreg without passing another one."""
+        """The code reachable from each setmaxnreg without passing another one."""
         found = []
         sites = list(self._setmaxnreg_sites())
         starts = {index for index, _ in sites}
@@ -190,7 +190,7 @@ class KernelCode:
 
     @cached_property
     def entry_region(self) -> RoleCodeRange:
-        """What is reachable from the start without passing a setmaxnreg."""
+        """The code reachable from the start without passing a setmaxnreg."""
         stops = {index for index, _ in self._setmaxnreg_sites()}
         reached = self._reach(0, stops)
         highest = max((self.instructions[i].highest_register for i in reached), default=-1)
@@ -202,22 +202,22 @@ class KernelCode:
         return 1 + max((item.highest_register for item in self.instructions), default=-1)
 
     def _reach(self, start: int, stops: set[int]) -> set[int]:
-        seen: set[int] = set()
+        reached: set[int] = set()
         todo = [start]
         while todo:
             index = todo.pop()
-            if index in seen or index in stops or index >= len(self.instructions):
+            if index in reached or index in stops or index >= len(self.instructions):
                 continue
-            seen.add(index)
+            reached.add(index)
             todo += self._successors(index)
-        return seen
+        return reached
 
     def _successors(self, index: int) -> list[int]:
         item = self.instructions[index]
         target = self._labels.get(item.target)
         jump = [target] if target is not None else []
         if item.base in ("BRA", "JMP", "BRX", "JMX", "BRXU"):
-            # A predicate may stand before the instruction or among its operands.
+            # A predicate is a guard of the instruction or one of its operands.
             bare = not item.guard and re.fullmatch(r"`\([^)]+\)", item.operands) is not None
             return jump if bare else [*jump, index + 1]
         if item.opcode.startswith(_ENDS) and not item.guard:
@@ -226,13 +226,13 @@ class KernelCode:
 
 
 def _number(operand: str) -> int:
-    """Return an immediate; -1 for a register."""
+    """Return the value of an immediate; -1 for a register."""
     value = re.fullmatch(r"0x([0-9a-f]+)", operand)
     return int(value[1], 16) if value else -1
 
 
 def _waits_for_all(item: Instruction) -> bool:
-    """Return `WARPGROUP.DEPBAR.LE gsb0, 0x0`: no wgmma group is pending behind it."""
+    """Return whether no wgmma group is pending after it: `WARPGROUP.DEPBAR.LE gsb0, 0x0`."""
     return item.opcode.startswith("WARPGROUP.DEPBAR") and item.operands.endswith(" 0x0")
 
 
@@ -241,24 +241,24 @@ def _bare(name: str) -> str:
 
 
 def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
-    """Return the instructions of a kernel; PL1206 without nvdisasm, PL1204 where it fails."""
+    """Return the instructions of a kernel; PL1206 without nvdisasm, PL1204 if it fails."""
     if not toolkit.nvdisasm:
         raise error(
             "PL1206",
-            "there is no nvdisasm, so that the linked kernel cannot be read back",
+            "nvdisasm was not found, so the linked kernel cannot be audited",
             expected="nvdisasm beside nvcc or on PATH",
             suggestions=("python -m pip install 'pipelink[toolkit]'",),
             subject="nvdisasm",
         )
-    # Without its data flow analysis: the labels are there all the same, in two thirds of the time.
-    # Text, since -json takes a third longer and does not say where called functions start.
+    # Without data flow analysis the labels are the same, in two thirds of the time.  Text, because
+    # -json takes a third longer and does not contain the start of called functions.
     argv = [toolkit.nvdisasm, "-c", "-ndf", str(cubin)]
     output = run_tool(argv, toolkit.environment(os.environ), timeout=300)
     text = section_of(output.text, kernel)
     if not output.ok or not text:
         raise error(
             "PL1204",
-            f"nvdisasm could not read `{kernel}`",
+            f"nvdisasm cannot read `{kernel}`",
             found=output.text[:400],
             subject="nvdisasm",
         )
@@ -266,7 +266,7 @@ def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
 
 
 def section_of(text: str, kernel: str) -> str:
-    """Return the listing of one kernel out of that of a whole cubin."""
+    """Return the listing of one kernel from that of a whole cubin."""
     starts = [(found[1], found.start()) for found in _SECTION.finditer(text)]
     for number, (name, start) in enumerate(starts):
         if name == kernel:

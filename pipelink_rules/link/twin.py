@@ -1,7 +1,7 @@
-"""Is a linked kernel the monolith?  The same sources as one unit, through both compilers.
+"""Comparison of a linked kernel with its twins: the same sources as a single translation unit.
 
-The LTO twin goes through the same link-time pipeline as the linked kernel and has to be the same,
-encodings included.  The native twin is what nvcc makes of the unit without link-time optimisation.
+The LTO twin passes through the same link-time pipeline as the linked kernel and must be equal to
+it, encodings included.  The native twin is compiled by nvcc without link-time optimization.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pipelink_rules.toolkit.toolkit import Toolkit
 
 @dataclass(frozen=True)
 class TwinUnit:
-    """One variant of the kernel with what its object was compiled from."""
+    """One variant of the kernel with the inputs of its object."""
 
     variant: Variant
     folder: str  # of its generated header
@@ -45,7 +45,7 @@ def twin_source(
     """Return the unit: every variant's header and sources, the runtime, the glue.
 
     The header of a variant is included by its path, before the source: it makes the variant the
-    current one, and what the source itself includes is then passed over.
+    current one, and the include directive in the source has no effect then.
     """
 
     def include(path: str | Path) -> str:
@@ -82,10 +82,10 @@ def build_twins(
     flags: Iterable[str] = (),
     options: Iterable[str] = (),
 ) -> tuple[LinkLog, LinkLog]:
-    """Write both twins; their logs, LTO first.  `<name>.twin.cu` stays beside them.
+    """Write both twins and `<name>.twin.cu`; return their logs, LTO first.
 
-    includes: folders for the runtime and the glue (those of the variants are the units' own).
-    PL0905 where the parts do not make one unit, although they link.
+    includes: folders for the runtime and the glue (each unit has those of its variant).
+    Raise PL0905 where the parts do not compile as one unit, although they link.
     """
     out = Path(lto_out)
     source = out.with_name(f"{name}.twin.cu")
@@ -121,7 +121,7 @@ def compare_twins(
     native: tuple[str | Path, LinkLog | None],
     toolkit: Toolkit,
 ) -> TwinReport:
-    """Read three cubins; where a log is not at hand, spills count as what the stack says."""
+    """Read and compare three cubins; without its log, a build has no spill counts."""
     mine, other, alone = (_build(entry, *item, toolkit) for item in (linked, lto, native))
     return TwinReport(
         entry,
@@ -149,15 +149,15 @@ def _build(entry: str, cubin: str | Path, log: LinkLog | None, toolkit: Toolkit)
 
 
 def first_difference(entry: str, one: str | Path, two: str | Path, toolkit: Toolkit) -> str:
-    """Return where two cubins part, in words; "" where the machine code is the same."""
+    """Return the first difference of two cubins as text; "" if their machine code is equal."""
     texts = [Elf(Path(path).read_bytes()).code(entry) for path in (one, two)]
     if texts[0] == texts[1]:
         return ""
     codes = [disassemble(path, entry, toolkit) for path in (one, two)]
     for left, right in zip_longest(*(code.instructions for code in codes)):
         if left is None or right is None:
-            return f"{len(codes[0])} instructions against {len(codes[1])}"
+            return f"{len(codes[0])} instructions and {len(codes[1])}"
         mine, other = (f"{i.guard} {i.opcode} {i.operands}".strip() for i in (left, right))
         if mine != other:
-            return f"at {left.address:#06x}: `{mine}` against `{other}`"
-    return "the same instructions, encoded differently (scheduling)"
+            return f"at {left.address:#06x}: `{mine}` and `{other}`"
+    return "equal instructions with different encodings (scheduling)"

@@ -1,1 +1,1 @@
-"""Which CUDA toolkit builds: found, probed by really linking, and fingerprinted."""
+"""CUDA toolkits and what runs and reads their tools."""

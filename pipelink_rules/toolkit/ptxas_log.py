@@ -16,7 +16,7 @@ _CODED = re.compile(r"\((C\d{4})\)\s*(.*)")
 _FLOOR = re.compile(r"register target of (\d{1,9})")
 
 SETMAXNREG_IGNORED = frozenset({"C7504", "C7505", "C7506", "C7507", "C7508", "C7509"})
-WGMMA_SERIALISED = frozenset(f"C75{number}" for number in range(10, 21))
+WGMMA_SERIALIZED = frozenset(f"C75{number}" for number in range(10, 21))
 TOO_FEW_REGISTERS = "C7602"
 
 

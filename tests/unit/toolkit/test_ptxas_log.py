@@ -6,7 +6,7 @@ import pytest
 
 from pipelink_rules.toolkit.ptxas_log import (
     SETMAXNREG_IGNORED,
-    WGMMA_SERIALISED,
+    WGMMA_SERIALIZED,
     FunctionLog,
     read_assembler_log,
 )
@@ -43,8 +43,8 @@ def test_remarks_are_kept_once_with_their_code() -> None:
     text = line + line + "ptxas info    : (C7517) wgmma.wait_group is injected in function 'w'\n"
     log = read_assembler_log(text)
     assert [code for code, _ in log.coded] == ["C7508", "C7517"]
-    assert "C7508" in SETMAXNREG_IGNORED and "C7517" in WGMMA_SERIALISED
-    assert not SETMAXNREG_IGNORED & WGMMA_SERIALISED
+    assert "C7508" in SETMAXNREG_IGNORED and "C7517" in WGMMA_SERIALIZED
+    assert not SETMAXNREG_IGNORED & WGMMA_SERIALIZED
 
 
 def test_the_floor_at_entry_is_read() -> None:
