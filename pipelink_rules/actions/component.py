@@ -1,6 +1,6 @@
-"""One component becomes one variant: header, object, scan, probe, interface and sidecar.
+"""Build of one variant: component -> header, object, scan, probe, interface and sidecar.
 
-An object without a source is scanned and audited by its own code: the linker gives it as PTX.
+A prebuilt object is scanned and audited from the code in it, which the linker converts to PTX.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.compile.register_probe import link_probe, probe_role
 from pipelink_rules.compile.register_probe_source import probe_source
 from pipelink_rules.contract.header import emit_header
-from pipelink_rules.contract.sidecar import dump_interface, dump_sidecar
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.contract.interface import dump_interface
+from pipelink_rules.contract.sidecar import dump_sidecar
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error, labels
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.contract import Role
@@ -39,12 +40,12 @@ _OPERATION = re.compile(r"\b(pl_\w+)\s*\(")
 
 @dataclass(frozen=True)
 class CompiledVariant:
-    """The files of a variant and what is in them."""
+    """The files of a variant and their contents."""
 
-    variant: Variant  # with the probe's results
+    variant: Variant  # with the results of the register probe
     build: BuildRecord
     folder: Path
-    warnings: str  # the compiler's, '' where there were none
+    warnings: str  # of the compiler and of inconclusive audits
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,13 @@ def compile_variant(
     inspect: Inspect | None = None,
     strict: bool = False,
 ) -> CompiledVariant:
-    """Compile and probes a variant into `out_dir`; nothing is written there where that fails.
+    """Compile and probe a variant into `out_dir`, where nothing is written on failure.
 
-    sources: .cu files, relative to the folder the build runs in.  headers: files searched when a
-    finding is located.  runtime: the release runtime of this arch and of the variant's flags; the
-    probe links it.  inspect: called with (source, dependency file) after the compiler has run.
-    strict: warnings are errors.  Raises PL0901..PL0913, PL0926, PL1209, PL1215 or what `inspect`
-    raises.
+    sources: .cu files, relative to the working folder.  headers: further files searched to locate
+    a diagnostic.  runtime: the release runtime of this arch and of the variant's flags, which the
+    probe links.  inspect: called with (source, dependency file) after the compiler has run.
+    strict: warnings are errors.  Raise PL0901..PL0913, PL0926, PL1209, PL1215 or the errors of
+    `inspect`.
     """
     folder, stem = Path(out_dir), variant.contract.component
     folders = tuple(str(path) for path in includes)
@@ -97,7 +98,7 @@ def compile_variant(
                     inspect=inspect, strict=strict,
                 )  # fmt: skip
             finally:
-                probe.exception()  # the code's own findings are the ones to show
+                probe.exception()  # errors of the code are reported first
             probe.result()
         measured, build = probe_variant(variant, arch, toolkit, folder, runtime)
     except BaseException:
@@ -112,7 +113,7 @@ def compile_variant(
 def compile_probe(
     variant: Variant, includes: Iterable[str], arch: str, toolkit: Toolkit, out_dir: str | Path
 ) -> None:
-    """`<component>.contract.cuh` and `<component>.probe.fatbin`: they depend on no source."""
+    """Write `<component>.contract.cuh` and `<component>.probe.fatbin`, independent of sources."""
     folder, stem = Path(out_dir), variant.contract.component
     _write_header(variant, folder)
     with work_folder(folder) as work:
@@ -120,7 +121,7 @@ def compile_probe(
         source.write_text(probe_source(variant), encoding="utf-8")
         unit = Unit(str(source), arch, (str(folder), *includes), (), variant.flags, (), False)
         argv = fatbin_argv(toolkit, unit, str(probe))
-        compile_checked(argv, toolkit, Subject(f"probe of {stem}"))
+        compile_checked(argv, toolkit, Subject(f"the register probe of `{stem}`"))
         os.replace(probe, folder / f"{stem}.probe.fatbin")
 
 
@@ -138,7 +139,7 @@ def compile_code(
     inspect: Inspect | None = None,
     strict: bool = False,
 ) -> ObjectRecord:
-    """Return `<component>.fatbin`, `.shadow.ptx` and `.object.json`, scanned against the rules."""
+    """Compile, scan and audit; write `<component>.fatbin`, `.shadow.ptx` and `.object.json`."""
     folder, contract = Path(out_dir), variant.contract
     stem = contract.component
     header = _write_header(variant, folder)
@@ -155,8 +156,14 @@ def compile_code(
     subject = Subject(f"component `{stem}`", contract, header)
     with work_folder(folder) as work:
         compiled = compile_unit(unit, toolkit, work, subject, inspect)
-        unaudited = _refuse(compiled, variant, [*sources, *headers], unit.includes, strict)
-        record = _record(compiled, toolkit, stem, unaudited)
+        texts = {
+            str(file): Path(file).read_text(encoding="utf-8", errors="replace")
+            for file in (*sources, *headers)
+            if Path(file).is_file()
+        }
+        code = compiled.ptx.read_text(encoding="utf-8")
+        inconclusive = _check_code(code, variant, Sources(texts), unit.includes, strict)
+        record = _record(compiled, toolkit, stem, inconclusive)
         os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
         os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
         write_json(folder / f"{stem}.object.json", record)
@@ -166,7 +173,7 @@ def compile_code(
 def probe_variant(
     variant: Variant, arch: str, toolkit: Toolkit, out_dir: str | Path, runtime: str | Path
 ) -> tuple[Variant, BuildRecord]:
-    """Return `<component>.interface.json` and `.contract.yaml`, from what the two steps before wrote."""
+    """Probe the object; write `<component>.interface.json` and `.contract.yaml`."""
     folder, contract = Path(out_dir), variant.contract
     stem = contract.component
     record = read_json(folder / f"{stem}.object.json", ObjectRecord)
@@ -196,7 +203,7 @@ def probe_variant(
 
 
 def _write_header(variant: Variant, folder: Path) -> str:
-    """Return the generated header, written where it is not there yet: two steps may need it at once."""
+    """Return the generated header; write it unless it exists, as two actions may need it."""
     header, path = emit_header(variant), folder / f"{variant.contract.component}.contract.cuh"
     if not path.is_file() or path.read_text(encoding="utf-8") != header:
         write_text(path, header)
@@ -204,7 +211,7 @@ def _write_header(variant: Variant, folder: Path) -> str:
 
 
 def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
-    """Return a component is one object; several sources are compiled as one unit."""
+    """Return the source of the component's object; several sources are compiled as one unit."""
     if len(sources) == 1:
         return str(sources[0])
     unit = folder / f"{stem}.unit.cu"
@@ -213,31 +220,14 @@ def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
     return str(unit)
 
 
-def _refuse(
-    compiled: CompiledUnit,
-    variant: Variant,
-    files: Sequence[str | Path],
-    includes: Sequence[str],
-    strict: bool,
-) -> tuple[Diagnostic, ...]:
-    """Raise what the code breaks; returns what could not be audited."""
-    texts: dict[str, str] = {}
-    for file in files:
-        path = Path(file)
-        if path.is_file():
-            texts[str(file)] = path.read_text(encoding="utf-8", errors="replace")
-    code = compiled.ptx.read_text(encoding="utf-8")
-    return _refuse_code(code, variant, Sources(texts), includes, strict)
-
-
-def _refuse_code(
+def _check_code(
     code: str, variant: Variant, sources: Sources, includes: Iterable[str | Path], strict: bool
 ) -> tuple[Diagnostic, ...]:
-    """Raise what the PTX breaks, its contract included; returns what could not be audited."""
+    """Raise errors of the scan and the audit of PTX; return inconclusive audits."""
     module = read_ptx(code)
-    findings = scan(module, variant, sources, runtime_operations(includes))
-    if findings:
-        raise PipelinkError(findings)
+    violations = scan(module, variant, sources, runtime_operations(includes))
+    if violations:
+        raise PipelinkError(violations)
     audited = audit_roles(module, variant, strict=strict)
     if any(item.severity == "error" for item in audited):
         raise PipelinkError(audited)
@@ -245,7 +235,7 @@ def _refuse_code(
 
 
 def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
-    """Return the names that <pipelink/runtime.cuh> declares; empty where it is not on the path."""
+    """Return the names that <pipelink/runtime.cuh> declares; empty if it is not on the path."""
     for folder in includes:
         path = Path(folder) / "pipelink/runtime.cuh"
         if path.is_file():
@@ -254,38 +244,36 @@ def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
 
 
 def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], stem: str) -> None:
-    """The contract must not promise less than the probe found."""
-    findings = []
+    """Raise PL0910 for roles whose contract declares fewer registers than the probe measured."""
+    exceeded = []
     for role in roles:
         found = measured[role.name]
-        if role.scheduler:  # runs inside of other roles, which the audit watches
+        if role.scheduler:  # runs in other roles, whose linked code is audited
             continue
-        for clause, declared, needed, what in (
-            ("min", role.registers.minimum.literal, found.registers, "without spills"),
+        for clause, declared, needed, why in (
+            ("min", role.registers.minimum.literal, found.registers, "to avoid spills"),
             ("entry", role.registers.entry.literal, found.entry, "at kernel entry"),
         ):
             probed = clause == "min" and role.registers.probed  # nothing is declared
             if not probed and declared is not None and declared < needed:
-                span = role.where("registers")
-                findings.append(
-                    Diagnostic(
-                        "PL0910",
-                        f"role `{role.name}` of `{stem}` needs {needed} registers {what}, "
-                        f"its contract says {declared}",
-                        (Label(span, f"registers: {clause} is {declared}"),) if span else (),
-                        expected=f"{clause}: {needed} or more",
-                        found=f"{clause}: {declared}",
-                        at_run_time="the placement gives it too few, and the kernel spills",
-                        suggestions=(f"set registers: {{{clause}: {needed}}} in the contract",),
-                        subject=f"{stem}.{role.name}.{clause}",
-                    )
+                diagnostic = Diagnostic(
+                    "PL0910",
+                    f"role `{role.name}` of `{stem}` needs {needed} registers {why}, but its "
+                    f"contract declares {declared}",
+                    labels((role.where("registers"), f"registers: {clause} is {declared}")),
+                    expected=f"{clause}: {needed} or more",
+                    found=f"{clause}: {declared}",
+                    at_run_time="the placement assigns too few registers, and the kernel spills",
+                    suggestions=(f"set registers: {{{clause}: {needed}}} in the contract",),
+                    subject=f"{stem}.{role.name}.{clause}",
                 )
-    if findings:
-        raise PipelinkError(findings)
+                exceeded.append(diagnostic)
+    if exceeded:
+        raise PipelinkError(exceeded)
 
 
 def _record(
-    compiled: CompiledUnit, toolkit: Toolkit, stem: str, unaudited: Iterable[Diagnostic]
+    compiled: CompiledUnit, toolkit: Toolkit, stem: str, inconclusive: Iterable[Diagnostic]
 ) -> ObjectRecord:
     objects = dict(digests((compiled.fatbin, compiled.ptx)))
     return ObjectRecord(
@@ -298,16 +286,16 @@ def _record(
         ),
         weak=compiled.weak,
         codegen=codegen_of(compiled.fatbin, toolkit),
-        warnings="\n".join(filter(None, [compiled.warnings, audit_summaries(unaudited)])),
+        warnings="\n".join(filter(None, [compiled.warnings, audit_summaries(inconclusive)])),
     )
 
 
-def audit_summaries(unaudited: Iterable[Diagnostic]) -> str:
-    """Return what could not be audited, a line each."""
-    return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in unaudited)
+def audit_summaries(inconclusive: Iterable[Diagnostic]) -> str:
+    """Return one line for each inconclusive audit."""
+    return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in inconclusive)
 
 
-# -- objects without a source: their own code is read, whatever a shadow says of it ---------------
+# -- prebuilt objects: audited from the code in the fat binary, without adjacent PTX files ---------
 def audit_object(
     variant: Variant,
     path: str | Path,
@@ -318,16 +306,16 @@ def audit_object(
     *,
     strict: bool = False,
 ) -> str:
-    """Refuse an object that breaks a rule or its contract, like one that is being compiled.
+    """Scan and audit a prebuilt object like a compiled one; return its inconclusive audits.
 
-    The result says what could not be audited, '' where nothing.  folder: for temporary files.
+    folder: for temporary files.
     """
     code = code_of_object(path, arch, toolkit, folder)
-    return audit_summaries(_refuse_code(code, variant, Sources({}), includes, strict))
+    return audit_summaries(_check_code(code, variant, Sources({}), includes, strict))
 
 
 def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | Path) -> str:
-    """Return the PTX of one object, linked with nothing; PL0904 where there is none in it."""
+    """Return the PTX of one object, linked alone; PL0904 if it has no link-time code."""
     with work_folder(Path(folder)) as work:
         out = work / "object.ptx"
         argv = nvlink_argv(toolkit, arch, [str(path)], str(out), ptx=True, options=("-r",))
@@ -335,12 +323,12 @@ def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | 
         if not output.ok or not out.is_file():
             raise error(
                 "PL0904",
-                f"the code of {Path(path).name} cannot be read",
+                f"cannot read the code of {Path(path).name}",
                 Label(Span(str(path))),
                 expected=f"link-time code for {arch}",
-                found=quote(output.text) or "nothing",
+                found=quote(output.text) or "no code",
                 notes=(command_note(output),),
-                suggestions=("deliver object and sidecar of one build, for this target",),
+                suggestions=(f"use an object and a sidecar of one build for {arch}",),
                 subject=str(path),
             )
         return out.read_text(encoding="utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""One source becomes one object: code for linking, its PTX, and the table of shared names."""
+"""Compilation of one unit: source -> link-time code, its PTX, and the table of weak symbols."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Inspect = Callable[[str, Path], None]  # (source, dependency file): raises on un
 
 @dataclass(frozen=True)
 class CompiledUnit:
-    """What one translation unit gave, in a work folder."""
+    """The outputs of one translation unit, in a work folder."""
 
     fatbin: Path
     ptx: Path
@@ -40,20 +40,20 @@ def compile_unit(
 ) -> CompiledUnit:
     """Compile a unit into `folder`.
 
-    The compiler runs twice, side by side: once for the linkable code together with its PTX, once
-    without optimisation for the table of weak symbols.
+    The compiler runs twice, in parallel: once for the link-time code and its PTX, once without
+    optimization for the table of weak symbols.
     """
     fatbin, depfile = folder / "unit.fatbin", folder / "unit.d"
     listing = folder / "unit.listing.ptx"
-    # The list of headers costs a preprocessor run of its own.
+    # The list of headers costs an additional preprocessor run.
     argv = object_argv(toolkit, unit, str(fatbin), str(depfile) if inspect else "", str(folder))
     with ThreadPoolExecutor(2) as pool:
         main = pool.submit(compile_checked, argv, toolkit, subject)
         side = pool.submit(run, listing_argv(toolkit, unit, str(listing)), toolkit)
-        output = main.result()  # its errors are the ones to show
+        output = main.result()  # its errors are reported first
         listed = side.result()
         if not listed.ok:
-            # A source may insist on inlining; then only what the compiler keeps apart is listed.
+            # Some sources compile with inlining only: the listing lacks inlined functions then.
             shown = listing_argv(toolkit, unit, str(listing), show_inline=False)
             compile_checked(shown, toolkit, subject)
     if inspect is not None:
@@ -68,7 +68,7 @@ def compile_unit(
 
 
 def _command(argv: list[str], folder: Path) -> tuple[str, ...]:
-    """Return the command as it is recorded: equal on every machine."""
+    """Return the command in its recorded form, which is equal on every machine."""
     named = [Path(argv[0]).name, *argv[1:]]
     return tuple(part.replace(f"{folder}/", "").replace(str(folder), ".") for part in named)
 
@@ -85,10 +85,10 @@ def compile_object(
     name: str = "",
     inspect: Inspect | None = None,
 ) -> tuple[WeakSymbol, ...]:
-    """Compile glue or a device runtime: `out` (.fatbin) and its `.weak.json` beside it.
+    """Compile glue or a device runtime to `out` (.fatbin) and the adjacent `.weak.json`.
 
-    flags: code-generation flags, as in Variant.flags; all objects of a link have the same.
-    PL0905 where it does not compile.
+    flags: code-generation flags as in Variant.flags, equal in all objects of a link.
+    Raise PL0905 if the compilation fails.
     """
     target = Path(out)
     unit = Unit(
@@ -107,11 +107,11 @@ def compile_object(
 
 
 def runtime_file(runtime: str, flags: Iterable[str] = ()) -> str:
-    """Return the file of a device runtime, one per set of code-generation flags: `release.fatbin`."""
+    """Return the file of a device runtime for a set of code-generation flags: `release.fatbin`."""
     suffix = "".join(f"-{flag.replace('=', '_')}" for flag in sorted(flags))
     return f"{runtime}{suffix}.fatbin"
 
 
 def digests(paths: Iterable[Path]) -> tuple[tuple[str, str], ...]:
-    """Return (file name, sha256), sorted."""
+    """Return (file name, sha256) of each file, sorted."""
     return tuple(sorted((path.name, sha256(path)) for path in paths))

@@ -1,4 +1,4 @@
-"""Which compiler options may a component carry, and which of them change what it computes?"""
+"""Compiler options of a component: copts -> code-generation flags and harmless options."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ _HARMLESS = (
 )
 
 _REASONS: tuple[tuple[str, str, str], ...] = (
-    (r"-G$|--device-debug$", "link-time optimisation cannot be combined with device debugging", ""),
+    (r"-G$|--device-debug$", "link-time optimization excludes device debugging", ""),
     (
         r"-Xptxas|--ptxas-options|-maxrregcount|--maxrregcount|-Xnvlink|--nvlink-options",
         "ptxas runs when the megakernel is linked, not when a component is compiled",
-        "remove it: the linker gives every role its registers",
+        "remove it: the linker assigns the registers of every role",
     ),
     (
         r"-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code",
-        "architectures come from archs=, one object each",
+        "archs= lists the architectures, with one object for each",
         "use archs=",
     ),
     (
         r"-dlto|-lto|-rdc|--relocatable-device-code|-dc$|--device-c|-ptx|-cubin|-fatbin|--fatbin",
-        "the rule decides what is compiled to",
+        "the build rule selects the compiler's output",
         "remove it",
     ),
     (r"-I|--include-path", "include folders are inputs of the build", "use includes="),
     (r"-D|--define-macro", "definitions are inputs of the build", "use defines= or local_defines="),
-    (r"-O\d|--optimize", "every component is optimised alike (-O3)", "remove it"),
+    (r"-O\d|--optimize", "every component is compiled with -O3", "remove it"),
     (
         r"-lineinfo|--generate-line-info",
-        "line information holds absolute paths, so that bytes would depend on the folder",
+        "line information contains absolute paths, so objects would depend on the build folder",
         "remove it",
     ),
 )
@@ -53,14 +53,14 @@ _REASONS: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class Options:
-    """Compiler options, sorted out."""
+    """Classified compiler options."""
 
     flags: tuple[str, ...]  # code-generation flags that differ from the default: "ftz=true", sorted
     other: tuple[str, ...]  # harmless options, in the order given
 
 
 def classify_options(copts: Iterable[str], span: Span | None = None) -> Options:
-    """Separate code-generation flags from harmless options; PL1215 on everything else."""
+    """Separate code-generation flags from harmless options; raise PL1215 for any other option."""
     explicit: dict[str, bool] = {}
     fast = False
     other: list[str] = []
@@ -93,7 +93,7 @@ def _refused(option: str, span: Span | None) -> Exception:
         if re.match(pattern, option):
             return error(
                 "PL1215",
-                f"option {option} is not allowed on a component",
+                f"option {option} is not allowed in copts= of a component",
                 span,
                 expected="an option that does not change how the component is linked",
                 found=reason,
@@ -104,11 +104,11 @@ def _refused(option: str, span: Span | None) -> Exception:
     near = difflib.get_close_matches(option.replace("-", "", 1), known, 1)
     return error(
         "PL1215",
-        f"option {option} is not known to be safe on a component",
+        f"unsupported option {option} in copts= of a component",
         span,
-        expected="--ftz=, --prec-div=, --prec-sqrt=, --fmad= (true or false, joined by '='), "
+        expected="--ftz=, --prec-div=, --prec-sqrt= or --fmad= with true or false, "
         "--use_fast_math, a C++ dialect, or a diagnostics option",
         found=option,
-        suggestions=(f"did you mean {near[0]}?",) if near else (),
+        suggestions=(f"an option with a similar name exists: {near[0]}",) if near else (),
         subject=option,
     )

@@ -1,8 +1,8 @@
-"""How many registers does a role need?  Linked alone and assembled with several counts.
+"""Register probe: a role, linked alone and assembled with several register limits -> `Measured`.
 
-The role, the device runtime and a generated kernel are linked to PTX once; ptxas then gets that
+The role, the device runtime and a generated kernel are linked to PTX once; ptxas assembles that
 text with `.maxnreg R`.  The smallest R without a spill is the smallest setmaxnreg value; the
-smallest R that assembles at all is the floor at kernel entry.
+smallest R that assembles is the floor at kernel entry.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelink_rules.compile.register_probe_source import kernel_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.contract import Role
+from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.toolkit.command_lines import nvlink_argv, ptxas_argv
@@ -31,7 +33,7 @@ from pipelink_rules.toolkit.ptxas_log import (
 )
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-STEP = 8  # setmaxnreg takes multiples of 8
+STEP = 8  # setmaxnreg accepts multiples of 8
 WORKERS = 2
 
 
@@ -43,14 +45,14 @@ def link_probe(
     argv = nvlink_argv(toolkit, arch, [str(path) for path in objects], str(out), ptx=True)
     output = run(argv, toolkit)
     if not output.ok:
-        raise PipelinkError(_link_failure(output, subject))
+        raise _link_failure(output, subject)
     return out.read_text(encoding="utf-8")
 
 
 def probe_role(
     variant: Variant, role: Role, ptx: str, arch: str, toolkit: Toolkit, folder: Path
 ) -> Measured:
-    """Return what one role needs; raises where it spills even with all registers, or is serialised."""
+    """Return the needs of a role; raise if it spills with all registers or wgmma is serialized."""
     assemble = _Assembler(
         variant, role, only_kernel(ptx, kernel_name(role.name)), arch, toolkit, folder
     )
@@ -66,7 +68,7 @@ def probe_role(
     found = best.log.function(kernel_name(role.name)) or FunctionLog("")
     assemble.check_best(best, found, registers)
     entry = lowest
-    if "wgmma." in ptx:  # the only instructions with a floor of their own
+    if "wgmma." in ptx:  # the only instructions that set a floor
         floor = assemble(lowest)
         entry = lowest if floor.assembled else floor.log.register_floor or registers
     return Measured(registers or limit, entry, found.stack_bytes, found.shared_bytes)
@@ -75,12 +77,12 @@ def probe_role(
 def smallest(
     attempt: Callable[[list[int]], list[Attempt]], lowest: int, limit: int, guess: int
 ) -> int:
-    """Return the smallest count, in steps of 8, from which on nothing spills; 0 where the limit does.
+    """Return the smallest multiple of 8 from which on nothing spills; 0 if the limit spills.
 
-    The guess (the contract's promise) and its neighbour below come first: where the contract is
-    exact, they settle it.  ptxas may spill with more registers what it fits into fewer, so a few
-    counts above the answer have to fit as well, up to what it uses when it may use all.
-    `attempt` gets several counts at once.
+    The guess (the contract's minimum) and the next lower count are tried first: they suffice if
+    the contract is exact.  ptxas may spill with more registers what fits into fewer, so a few
+    counts above the result must fit as well, up to the count it uses without a limit.
+    `attempt` receives several counts in one call.
     """
     tried = dict(zip(sorted({guess, limit}), attempt(sorted({guess, limit})), strict=True))
     if not tried[limit].fits:
@@ -101,13 +103,13 @@ def smallest(
 
 
 def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
-    """Return whether each count fits, in rising order."""
+    """Return whether each count fits, in ascending order."""
     ordered = sorted(set(counts))
     return {count: result.fits for count, result in zip(ordered, attempt(ordered), strict=True)}
 
 
 def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
-    """Return the smallest that fits, where `high` does.  A contract is seldom far off: close by first."""
+    """Return the smallest count that fits, given that `high` does; near counts are tried first."""
     for distance in (STEP, STEP, 4 * STEP):
         count = max(lowest, high - distance)
         if count == high:
@@ -119,7 +121,7 @@ def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int
 
 
 def _between(attempt: Callable[[list[int]], list[Attempt]], low: int, high: int) -> int:
-    """Return the border between `low`, which does not fit, and `high`, which does."""
+    """Return the smallest count that fits above `low`, which does not, up to `high`, which does."""
     while high - low > STEP:
         third = max(STEP, (high - low) // 3 // STEP * STEP)
         for count, fits in _fits(attempt, {low + third, min(low + 2 * third, high - STEP)}).items():
@@ -136,7 +138,7 @@ class Attempt:
 
     assembled: bool
     fits: bool  # assembled without stack or spills
-    used: int  # registers it took
+    used: int  # registers
     log: AssemblerLog
     output: ToolOutput
 
@@ -161,69 +163,63 @@ class _Assembler:
         output = run(argv, self._toolkit)
         log = read_assembler_log(output.text)
         if not output.ok and TOO_FEW_REGISTERS not in {code for code, _ in log.coded}:
-            raise PipelinkError(self._refused(output))
+            raise self._refused(output)
         numbers = log.function(kernel_name(self._role.name)) or FunctionLog("")
         fits = output.ok and not numbers.stack_bytes and not numbers.spill_stores
         self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log, output)
         return self.runs[registers]
 
     def check_best(self, best: Attempt, found: FunctionLog, registers: int) -> None:
-        """What no register count can repair."""
+        """Raise the errors that no register limit can prevent."""
         component, role = self._variant.contract.component, self._role.name
-        serialised = [text for code, text in best.log.coded if code in WGMMA_SERIALIZED]
-        if serialised:
-            raise PipelinkError(
-                Diagnostic(
-                    "PL0926",
-                    f"the assembler serialises wgmma in role `{role}` of `{component}`",
-                    self._labels("body"),
-                    expected="wgmma groups in flight while the role goes on",
-                    found="; ".join(serialised),
-                    suggestions=(
-                        "let no accumulator be read, moved or passed by value between"
-                        " wgmma_fence() and wgmma_wait()",
-                    ),
-                    subject=f"{component}.{role}",
-                )
+        name, subject = f"role `{role}` of `{component}`", f"{component}.{role}"
+        serialized = [text for code, text in best.log.coded if code in WGMMA_SERIALIZED]
+        if serialized:
+            raise error(
+                "PL0926",
+                f"ptxas serializes wgmma in {name}",
+                self._location("body"),
+                expected="wgmma groups in flight while the role continues",
+                found="; ".join(serialized),
+                suggestions=(
+                    "do not read, move or pass accumulators by value between wgmma_fence() and"
+                    " wgmma_wait()",
+                ),
+                subject=subject,
             )
         if registers:
             return
         if found.stack_bytes and not found.spill_stores:
-            raise PipelinkError(
-                Diagnostic(
-                    "PL0902",
-                    f"role `{role}` of `{component}` has {found.stack_bytes} bytes of local memory",
-                    self._labels("registers"),
-                    expected="all data in registers",
-                    found=f"{found.stack_bytes} bytes of stack, no spills",
-                    suggestions=(
-                        "index arrays by constants only: unroll the loop that indexes them",
-                        "never choose a relocation at run time (`at.ring[i]`)",
-                    ),
-                    subject=f"{component}.{role}",
-                )
+            raise error(
+                "PL0902",
+                f"{name} uses {found.stack_bytes:,} bytes of local memory",
+                self._location("registers"),
+                expected="all data in registers",
+                found=f"{found.stack_bytes:,} bytes of stack, no spills",
+                suggestions=(
+                    "index arrays with constants only: unroll the loop that indexes them",
+                    "or, for relocations (`at.ring[i]`), select them at compile time",
+                ),
+                subject=subject,
             )
-        raise PipelinkError(
-            Diagnostic(
-                "PL0910",
-                f"role `{role}` of `{component}` needs more registers than a thread can have",
-                self._labels("registers"),
-                expected=f"no spills with {max(self.runs)} registers",
-                found=f"{found.spill_stores} bytes of spill stores",
-                suggestions=("give each thread less: smaller tiles, or more warps",),
-                subject=f"{component}.{role}",
-            )
+        raise error(
+            "PL0910",
+            f"{name} needs more registers than a thread can have",
+            self._location("registers"),
+            expected=f"no spills with {max(self.runs)} registers",
+            found=f"{found.spill_stores:,} bytes of spill stores",
+            suggestions=("reduce the work of a thread: use smaller tiles, or more warps",),
+            subject=subject,
         )
 
-    def _labels(self, clause: str) -> tuple[Label, ...]:
-        span = self._role.where(clause)
-        return (Label(span, f"role `{self._role.name}`"),) if span else ()
+    def _location(self, clause: str) -> tuple[Span | None, str]:
+        return self._role.where(clause), f"role `{self._role.name}`"
 
-    def _refused(self, output: ToolOutput) -> Diagnostic:
-        return Diagnostic(
+    def _refused(self, output: ToolOutput) -> PipelinkError:
+        return error(
             "PL0905",
-            f"component `{self._variant.contract.component}` does not assemble",
-            self._labels("body"),
+            f"ptxas rejects component `{self._variant.contract.component}`",
+            self._location("body"),
             expected="inline assembly that ptxas accepts",
             found=quote(output.text),
             notes=(command_note(output),),
@@ -250,25 +246,17 @@ def with_registers(ptx: str, registers: int) -> str:
     return re.sub(r"^(\.maxntid [^\n]*)$", rf"\1\n.maxnreg {registers}", ptx, count=1, flags=re.M)
 
 
-def _link_failure(output: ToolOutput, subject: Subject) -> Diagnostic:
+def _link_failure(output: ToolOutput, subject: Subject) -> PipelinkError:
     missing = sorted(set(re.findall(r"[Uu]ndefined reference to '([^']+)'", output.text)))
-    contract = subject.contract
-    labels = (Label(contract.span, "this contract"),) if contract and contract.span else ()
+    code, message, expected = "PL1209", f"the register probe of {subject.name} does not link", ""
     if missing:
-        return Diagnostic(
-            "PL0913",
-            f"{subject.name} calls {', '.join(f'`{name}`' for name in missing)}, "
-            "which nobody defines",
-            labels,
-            expected="operations of <pipelink/runtime.cuh>, or functions of the component itself",
-            found=quote(output.text),
-            notes=(command_note(output),),
-            subject=subject.name,
-        )
-    return Diagnostic(
-        "PL1209",
-        f"{subject.name} does not link alone",
-        labels,
+        code, message = "PL0913", f"{subject.name} calls undefined {list_of(missing)}"
+        expected = "operations of <pipelink/runtime.cuh>, or functions of the component"
+    return error(
+        code,
+        message,
+        (subject.contract.span if subject.contract else None, "this contract"),
+        expected=expected,
         found=quote(output.text),
         notes=(command_note(output),),
         subject=subject.name,

@@ -1,8 +1,8 @@
-"""Which kernel shows what one role needs?  Variant -> CUDA text, one kernel per role.
+"""Source of the register probe: variant -> CUDA text, one kernel per role.
 
-Relocations are constants, as in a linked kernel; all that varies at run time there (work fields,
-tensors, scalars, symbols, fragments of other components) comes from kernel parameters or memory,
-so that nothing of the role folds away and nothing is counted that would fold.
+Relocations are constants, as in a linked kernel; everything that varies at run time there (work
+fields, tensors, scalars, symbols, fragments of other components) is read from kernel parameters
+or memory, so that the compiler folds as much of the role as in a linked kernel.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from pipelink_rules.model.contract import DTYPES, RINGS, Contract, Port, Role
 from pipelink_rules.model.variant import Variant
 
 _SCALARS = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
-_STAGES = 4  # of a ring in the probe, where its bounds allow
+_STAGES = 4  # of a ring in the probe, if its bounds allow
 
 
 def kernel_name(role: str) -> str:
-    """Return the probe kernel of a role."""
+    """Return the name of a role's probe kernel."""
     return f"pl_probe_{role}"
 
 
 def probe_threads(role: Role) -> int:
-    """Return threads of a role as declared; a schedule runs inside of other roles and gets a warp."""
+    """Return the threads of a role; a tile scheduler, which runs in other roles, has one warp."""
     return 32 * max(1, evaluate(role.warps, {})) if not role.scheduler else 32
 
 
 def probe_source(variant: Variant) -> str:
-    """Return the text of the probe: one translation unit with a kernel for each role."""
+    """Return one translation unit with a kernel for each role."""
     contract = variant.contract
     lines = [
         f"// Probe of {variant.name}: how many registers each role needs.",
@@ -143,7 +143,7 @@ def _port_values(contract: Contract, role: Role) -> list[str]:
 
 
 def _relocations(contract: Contract, role: Role) -> list[str]:
-    """Return Plausible constants: rings and buffers one after the other, then the barriers."""
+    """Return plausible constants: consecutive rings and buffers, then the barriers."""
     found, offset, site = [], 0, 1
     barriers = 200 * 1024
     for port in contract.ports:

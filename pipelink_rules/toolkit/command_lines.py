@@ -1,7 +1,7 @@
-"""What is typed to compile?  Command lines only; nothing here runs or reads anything.
+"""Command lines of the tools: toolkit and unit -> argv, without running or reading anything.
 
-Paths are given relative to the folder the compiler runs in (the repository root): intermediate code
-holds the source's path, and one that holds no machine's folder is the same for everybody there.
+Paths are relative to the folder in which the compiler runs (the repository root): intermediate
+code contains the source's path, and a relative one is the same on every machine.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pipelink_rules.contract.bind import FLAG_DEFAULTS
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-# Makes always-inlined helpers visible in the listing: they are shared between objects by name like
-# all inline functions, and the front end would otherwise leave no trace of them.
+# Keeps always-inlined helpers in the listing: objects share them by name like all inline functions,
+# and the front end would otherwise remove them.
 _SHOW_INLINE = ("-Dalways_inline=unused", "-D__always_inline__=__unused__")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit and everything that its code depends on."""
+    """One translation unit and all inputs of its code."""
 
     source: str
     arch: str  # "sm_90a"
@@ -36,7 +36,7 @@ def number(arch: str) -> str:
 
 
 def flag_arguments(flags: Iterable[str]) -> list[str]:
-    """Return variant.flags as compiler arguments: all four are always said."""
+    """Return Variant.flags as compiler arguments: all four are always explicit."""
     values = dict(FLAG_DEFAULTS)
     for flag in flags:
         name, _, value = flag.partition("=")
@@ -56,7 +56,7 @@ def _common(toolkit: Toolkit, unit: Unit) -> list[str]:
 
 
 def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> list[str]:
-    """Return link-time code of one architecture, device only (a host pass would triple the time)."""
+    """Compile link-time code of one architecture, device only: a host pass triples the time."""
     arch = number(unit.arch)
     argv = [*_common(toolkit, unit), "--fatbin"]
     # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
@@ -66,9 +66,9 @@ def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> li
 
 
 def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str) -> list[str]:
-    """Return link-time code and PTX from one run of the front end, which takes most of the time.
+    """Compile link-time code and PTX in one run of the front end, which takes most of the time.
 
-    The linkers take the link-time code of such an object; the PTX stays in `keep` as
+    The linkers use the link-time code of such an object; the PTX is kept in `keep` as
     `<source stem>.ptx`: the shadow that the scans read.
     """
     arch = number(unit.arch)
@@ -80,13 +80,13 @@ def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str)
 
 
 def listing_argv(toolkit: Toolkit, unit: Unit, out: str, *, show_inline: bool = True) -> list[str]:
-    """Return PTX without optimisation: one function per function of the source, also the inlined ones."""
+    """Compile unoptimized PTX: one function for each of the source, the inlined ones included."""
     show = _SHOW_INLINE if show_inline else ()
     return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *show, unit.source, "-o", out]
 
 
 def shadow_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
-    """Return PTX alone, as `object_argv` keeps it."""
+    """Compile PTX only, as `object_argv` keeps it."""
     return [*_ptx(toolkit, unit), unit.source, "-o", out]
 
 
@@ -96,7 +96,7 @@ def _ptx(toolkit: Toolkit, unit: Unit) -> list[str]:
 
 
 def cubin_argv(toolkit: Toolkit, unit: Unit, out: str, ptxas: Iterable[str] = ()) -> list[str]:
-    """Return a finished cubin from one unit, without link-time optimisation: the native twin."""
+    """Compile a cubin from one unit, without link-time optimization: the native twin."""
     arch = number(unit.arch)
     argv = [option for option in _common(toolkit, unit) if option != "-rdc=true"]
     argv += ["-cubin", "-gencode", f"arch=compute_{arch},code=sm_{arch}"]
@@ -105,7 +105,7 @@ def cubin_argv(toolkit: Toolkit, unit: Unit, out: str, ptxas: Iterable[str] = ()
 
 
 def ptxas_argv(toolkit: Toolkit, arch: str, ptx: str, out: str) -> list[str]:
-    """Assemble PTX, with the numbers the probe reads."""
+    """Assemble PTX, with the numbers that the register probe reads."""
     return [toolkit.ptxas, f"-arch={arch}", "-O3", "-v", ptx, "-o", out]
 
 
@@ -118,7 +118,7 @@ def nvlink_argv(
     ptx: bool = False,
     options: Iterable[str] = (),
 ) -> list[str]:
-    """Return a link with optimisation; with `ptx`, the linked code before it is assembled."""
+    """Link with optimization; with `ptx`, to the linked code before it is assembled."""
     argv = [toolkit.nvlink, "-Werror", "-lto", f"-nvvmpath={toolkit.nvvmpath}"]
     argv += [f"-L{toolkit.libraries}", "-lcudadevrt", f"-arch={arch}"]
     argv += ["-emit-ptx"] if ptx else ["-Xptxas=-v"]

@@ -1,4 +1,4 @@
-"""What does a failed compiler mean to a component's author?  Its text, mapped to the contract."""
+"""Errors of a compiler: text of nvcc or g++ -> PL0905 at the lines of source and contract."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _GCC = re.compile(
 
 @dataclass(frozen=True)
 class Subject:
-    """Whose code is compiled: for messages."""
+    """The owner of compiled code, for messages."""
 
     name: str  # "component `bias`", "the glue of `gemm`"
     contract: Contract | None = None
-    header: str = ""  # text of the generated contract header, for did-you-mean
+    header: str = ""  # text of the generated contract header, for similar names
 
 
 def compile_checked(
     argv: Sequence[str], toolkit: Toolkit, subject: Subject, cwd: str | Path | None = None
 ) -> ToolOutput:
-    """Run a compiler; PL0905 with its errors at their source lines where it refuses the code."""
+    """Run a compiler; PL0905 with its errors at their source lines if it fails."""
     output = run(argv, toolkit, cwd)
     if not output.ok:
         raise PipelinkError(diagnose(output, subject))
@@ -45,7 +45,7 @@ def compile_checked(
 
 
 def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
-    """Return the finding behind a refused compilation."""
+    """Return the diagnostic of a failed compilation."""
     labels: list[Label] = []
     suggestions: list[str] = []
     for line in output.text.splitlines():
@@ -54,15 +54,15 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
             continue
         labels.append(Label(_span_of(found), found["text"]))
         labels += _contract_labels(found["text"], subject)
-        suggestions += _helps(found["text"], subject)
+        suggestions += _suggestions(found["text"], subject)
     contract = subject.contract
     if not labels and contract is not None and contract.file:
-        labels.append(Label(contract.span or Span(contract.file), "the contract"))
+        labels.append(Label(contract.span or Span(contract.file), "this contract"))
     return Diagnostic(
         "PL0905",
-        f"{subject.name} does not compile",
+        f"compilation of {subject.name} failed",
         tuple(dict.fromkeys(labels)),
-        expected="a source that compiles against the header generated from its contract",
+        expected="a source that compiles with the header generated from its contract",
         found=quote(output.text),
         notes=(command_note(output),),
         suggestions=tuple(dict.fromkeys(suggestions)),
@@ -71,7 +71,7 @@ def diagnose(output: ToolOutput, subject: Subject) -> Diagnostic:
 
 
 def _span_of(found: re.Match[str]) -> Span:
-    """Return the place of an error: nvcc gives the line alone, and its text often names a word there."""
+    """Return the location of an error: nvcc prints only the line, but often quotes a word of it."""
     number = int(found["line"][-9:])
     column = int((found.groupdict().get("column") or "0")[-9:])
     try:
@@ -110,23 +110,21 @@ def _contract_labels(text: str, subject: Subject) -> list[Label]:
     ]
 
 
-def _helps(text: str, subject: Subject) -> list[str]:
+def _suggestions(text: str, subject: Subject) -> list[str]:
     name, contract = _undefined(text), subject.contract
     if name and re.search(rf"\b{name}\b", subject.header):
-        return [f"`{name}` is in the component's namespace: write PL_COMPONENT::{name}"]
+        return [f"write PL_COMPONENT::{name}: it is in the component's namespace"]
     if name and contract is not None:
         close = _close(name, subject)
         if close:
-            return [f"did you mean `{close[0]}`?"]
+            return [f"a similar name exists: `{close[0]}`"]
         params = ", ".join(f"k{param.name}" for param in contract.params)
-        return [f"parameters of the contract are constants of the generated header: {params}"]
+        return [f"use the constants of the generated header for parameters: {params}"]
     if "incompatible with previous" in text or "declaration is incompatible" in text:
-        return [
-            "the entry's prototype is generated: its arguments follow the ports of the contract"
-        ]
+        return ["declare the parameters of the generated prototype, which follow the ports"]
     missing = re.match(r"(\S+\.contract\.cuh): No such file", text)
     if missing and contract is not None:
-        return [f"the header of this component is {contract.component}.contract.cuh"]
+        return [f"include the header of this component, {contract.component}.contract.cuh"]
     return []
 
 

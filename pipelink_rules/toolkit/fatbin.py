@@ -1,4 +1,4 @@
-"""What is in a fat binary?  Its architectures, kinds of code and code-generation flags."""
+"""Images of a fat binary: cuobjdump's text -> architectures, kinds of code, codegen flags."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class FatbinImage:
 
 
 def images_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[FatbinImage, ...]:
-    """Return the images, as cuobjdump lists them; PL1206 without cuobjdump, PL0904 on what is none."""
+    """Return the images that cuobjdump lists; PL1206 without it, PL0904 if there are none."""
     if not toolkit.cuobjdump:
         raise error(
             "PL1206",
-            "there is no cuobjdump, so that objects cannot be looked into",
+            "cuobjdump was not found, so objects cannot be inspected",
             expected="cuobjdump beside nvcc or on PATH",
             suggestions=("python -m pip install 'pipelink[toolkit]'",),
             subject="cuobjdump",
@@ -41,8 +41,8 @@ def images_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[FatbinImage, ...]:
             "PL0904",
             f"{Path(fatbin).name} is not a fat binary with device code",
             Span(str(fatbin)),
-            found=output.text[:200] or "nothing",
-            suggestions=("build the component again",),
+            found=output.text[:200] or "no images",
+            suggestions=("rebuild the component",),
             subject=str(fatbin),
         )
     return found
@@ -60,5 +60,5 @@ def read_images(text: str) -> list[FatbinImage]:
 
 
 def codegen_of(fatbin: str | Path, toolkit: Toolkit) -> tuple[tuple[str, str], ...]:
-    """Return the code-generation flags of the link-time code, as the compiler recorded them."""
+    """Return the code-generation flags that the compiler recorded in the link-time code."""
     return next((image.flags for image in images_of(fatbin, toolkit) if image.kind == "nvvm"), ())

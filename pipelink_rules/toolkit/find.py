@@ -1,7 +1,7 @@
-"""Which CUDA toolkit builds?  The first candidate that passes the probe; the result is cached.
+"""Search for the CUDA toolkit: the first candidate that passes the self-test, with a cache.
 
-cuda-pathfinder cannot take this over: it gives one path a tool, follows CUDA_HOME, and has neither
-the other candidates nor a reason for a refusal.
+cuda-pathfinder cannot replace this: it returns one path for each tool, follows CUDA_HOME, and
+reports neither the other candidates nor the reason of a rejection.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from pipelink_rules.toolkit.process import run_tool
 from pipelink_rules.toolkit.self_test import probe, probe_nvjitlink, tool_environment
 from pipelink_rules.toolkit.toolkit import Toolkit, ToolkitRejected
 
-_FORMAT = "pipelink/probe/2"  # of probe.json: another version when the probe asks more
+_FORMAT = "pipelink/probe/2"  # of probe.json: increment the version when the self-test changes
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A folder that may be a toolkit, and how it was come by."""
+    """A folder that may be a toolkit, and its origin."""
 
     source: str
     root: Path
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
-    """Yield the folders to look at, in order, each once.  CUDA_HOME has no say."""
-    seen: set[Path] = set()
+    """Yield the candidates in order, each once; CUDA_HOME is ignored."""
+    done: set[Path] = set()
     for candidate in _all_candidates(environ):
         real = candidate.root.resolve()
-        if real not in seen:
-            seen.add(real)
+        if real not in done:
+            done.add(real)
             yield candidate
 
 
@@ -70,7 +70,7 @@ def _all_candidates(environ: Mapping[str, str]) -> Iterator[Candidate]:
 
 
 def system_roots() -> list[Path]:
-    """Return toolkits in the place where installers put them, the newest first."""
+    """Return the toolkits in the installers' default folder, the newest first."""
     found = sorted(Path("/usr/local").glob("cuda*"), key=_newest_first, reverse=True)
     return [root for root in found if (root / "bin/nvcc").exists()]
 
@@ -88,8 +88,8 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
     """Return the toolkit of this build.
 
     Candidates: $PIPELINK_CUDA, the pip wheels of this interpreter, nvcc on PATH, /usr/local/cuda*.
-    $PIPELINK_CUDA is a choice, not a hint: where it is refused, nothing else is taken.
-    Raises PL1201 with every candidate's reason where none passes.
+    If $PIPELINK_CUDA is set and rejected, no other candidate is tried.
+    Raise PL1201 with the reason of every candidate if none passes.
     """
     environ = os.environ if environ is None else environ
     refused: list[ToolkitRejected] = []
@@ -104,14 +104,14 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
         "PL1201",
         "no usable CUDA toolkit was found",
         expected="a CUDA 13 toolkit whose nvlink (13.2 or later) links two objects with setmaxnreg",
-        found="; ".join(f"{item.root}: refused" for item in refused) or "no toolkit at all",
+        found="; ".join(f"{item.root}: rejected" for item in refused) or "no toolkit",
         notes=tuple(
             f"{item.source}: {item.root} {item.version}: {item.reason}" for item in refused
         ),
         suggestions=(
             "python -m pip install 'pipelink[toolkit]'",
             "or set PIPELINK_CUDA to the folder of a toolkit",
-            "`pipelink doctor` shows every candidate",
+            "or run `pipelink doctor`, which shows every candidate",
         ),
         subject="toolkit",
     )
@@ -120,7 +120,7 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
 def probe_candidate(
     candidate: Candidate, build_dir: str | Path, environ: Mapping[str, str]
 ) -> Toolkit | ToolkitRejected:
-    """Return one candidate, probed; answered from `.toolkit/probe.json` where nothing changed."""
+    """Test one candidate; an unchanged one is read from `.toolkit/probe.json`."""
     folder = Path(build_dir).absolute() / ".toolkit"
     try:
         layout = layout_of(candidate.root, environ)
@@ -130,7 +130,7 @@ def probe_candidate(
     known = _read(folder).get(str(candidate.root))
     if not isinstance(known, dict) or known.get("key") != key:
         known = {"key": key, **asdict(_probe_layout(layout, folder, environ))}
-        _remember(folder, str(candidate.root), known)
+        _store(folder, str(candidate.root), known)
     if known["reason"]:
         return ToolkitRejected(
             candidate.source, str(candidate.root), str(known["version"]), str(known["reason"])
@@ -158,7 +158,7 @@ def probe_candidate(
 
 @dataclass(frozen=True)
 class CandidateResult:
-    """What the probe said of one candidate; kept in probe.json."""
+    """The result of testing a candidate, as cached in probe.json."""
 
     version: str
     reason: str  # '' = accepted
@@ -169,14 +169,14 @@ class CandidateResult:
 def _probe_layout(layout: Layout, folder: Path, environ: Mapping[str, str]) -> CandidateResult:
     environment = tool_environment(layout, environ)
 
-    def say(*argv: object) -> str:
+    def output(*argv: object) -> str:
         return run_tool([str(part) for part in argv], environment, timeout=60).text
 
     versions = {
-        "nvcc": _version(say(layout.nvcc, "--version")),
-        "nvlink": _version(say(layout.nvlink, "--version")),
-        "ptxas": _version(say(layout.ptxas, "--version")),
-        "g++": say(layout.host_compiler, "-dumpfullversion"),
+        "nvcc": _version(output(layout.nvcc, "--version")),
+        "nvlink": _version(output(layout.nvlink, "--version")),
+        "ptxas": _version(output(layout.ptxas, "--version")),
+        "g++": output(layout.host_compiler, "-dumpfullversion"),
     }
     version = versions["nvcc"]
     if not version:
@@ -184,7 +184,7 @@ def _probe_layout(layout: Layout, folder: Path, environ: Mapping[str, str]) -> C
     reason = probe(layout, shim_nvvm(layout, folder), folder, environ)
     if reason:
         return CandidateResult(version, reason)
-    archs = tuple(sorted(say(layout.nvcc, "--list-gpu-arch").split()))
+    archs = tuple(sorted(output(layout.nvcc, "--list-gpu-arch").split()))
     fingerprint = fingerprint_of(layout, (f"{k} {v}" for k, v in sorted(versions.items())))
     return CandidateResult(version, "", fingerprint, archs)
 
@@ -195,14 +195,14 @@ def _version(text: str) -> str:
 
 
 def nvjitlink_reason(toolkit: Toolkit, build_dir: str | Path, environ: Mapping[str, str]) -> str:
-    """Return '' where the nvJitLink backend of this toolkit works, else why not; cached as well."""
+    """Return why the nvJitLink backend of this toolkit fails, '' if it works; cached as well."""
     folder = Path(build_dir).absolute() / ".toolkit"
     layout = layout_of(Path(toolkit.root), environ)
     key, name = stat_key(layout), f"nvjitlink {toolkit.root} {sys.executable}"
     known = _read(folder).get(name)
     if not isinstance(known, dict) or known.get("key") != key:
         known = {"key": key, "reason": probe_nvjitlink(layout, folder, environ)}
-        _remember(folder, name, known)
+        _store(folder, name, known)
     return str(known["reason"])
 
 
@@ -217,7 +217,7 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
     return found if isinstance(found, dict) else {}
 
 
-def _remember(folder: Path, name: str, entry: dict[str, Any]) -> None:
-    # Two builds may write at once: the later one wins, and the loser only probes once more.
+def _store(folder: Path, name: str, entry: dict[str, Any]) -> None:
+    # Two builds may write simultaneously: the last one wins, and the other only tests once more.
     data = {"format": _FORMAT, "candidates": {**_read(folder), name: entry}}
     write_text(folder / "probe.json", json.dumps(data, indent=2, sort_keys=True) + "\n")

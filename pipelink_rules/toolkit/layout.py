@@ -1,4 +1,4 @@
-"""Where are the tools of a toolkit folder?  Knows the .run, distribution and pip-wheel layouts."""
+"""Files of a toolkit folder: .run installer, distribution package or pip wheels -> `Layout`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIBRARY_FOLDERS = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-li
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a candidate, before anything has been run."""
+    """The files of a candidate, before any of its tools runs."""
 
     root: Path
     nvcc: Path
@@ -37,7 +37,7 @@ class Layout:
 
     @property
     def tools(self) -> tuple[Path, ...]:
-        """The files whose contents decide what comes out of a build."""
+        """The files whose contents determine the output of a build."""
         fixed = [self.nvcc, self.cicc, self.ptxas, self.nvlink, self.fatbinary, self.libdevice]
         fixed += [self.libnvvm, self.libraries / "libcudadevrt.a"]
         fixed += [tool for tool in (self.nvjitlink,) if tool]
@@ -45,16 +45,16 @@ class Layout:
 
 
 class Incomplete(Exception):
-    """A file that a toolkit must have is not there; the text says which."""
+    """A required file of a toolkit is missing; the text says which."""
 
 
 def layout_of(root: Path, environ: Mapping[str, str]) -> Layout:
-    """Return the files below `root`; Incomplete where one is missing."""
+    """Return the files below `root`; raise Incomplete if one is missing."""
     host = which("g++", path=environ.get("PATH", "/usr/bin:/bin")) or which(
         "g++", path="/usr/bin:/bin"
     )
     if host is None:
-        raise Incomplete("there is no g++ on PATH, and nvcc preprocesses with it")
+        raise Incomplete("g++ is not on PATH; nvcc preprocesses with it")
     folders = [root / folder for folder in _LIBRARY_FOLDERS]
     libraries = _first((folder / "libcudadevrt.a" for folder in folders), "libcudadevrt.a").parent
     include_roots = (root / "include", root / "targets/x86_64-linux/include")
@@ -74,7 +74,7 @@ def layout_of(root: Path, environ: Mapping[str, str]) -> Layout:
             sorted((root / "nvvm/libdevice").glob("libdevice.*.bc")),
             "nvvm/libdevice/libdevice.10.bc",
         ),
-        libnvvm=_first(nvvm, "libnvvm.so (nvlink loads it for link-time optimisation)"),
+        libnvvm=_first(nvvm, "libnvvm.so (nvlink loads it for link-time optimization)"),
         libraries=libraries,
         includes=(include.parent, *(folder for folder in extras if folder.is_dir())),
         cuobjdump=_tool(root, "cuobjdump", environ),
@@ -88,20 +88,20 @@ def _first(paths: Iterable[Path], name: str) -> Path:
     for path in paths:
         if path.exists():
             return path
-    raise Incomplete(f"there is no {name} in it")
+    raise Incomplete(f"missing {name}")
 
 
 def _tool(root: Path, name: str, environ: Mapping[str, str]) -> Path | None:
     bundled = root / "bin" / name
     if os.access(bundled, os.X_OK):
         return bundled
-    # Readers of cubins only: another toolkit's will do, and none enters the fingerprint.
+    # Readers of cubins only: those of another toolkit suffice and are not in the fingerprint.
     found = which(name, path=environ.get("PATH", ""))
     return Path(found) if found else None
 
 
 def root_of_nvcc(nvcc: Path, dryrun: str) -> Path | None:
-    """Return the toolkit an `nvcc` belongs to, by its own word (`nvcc -dryrun`): it may be a wrapper."""
+    """Return the toolkit of an `nvcc`, which may be a wrapper, from the text of `nvcc -dryrun`."""
     found = re.search(r"^#\$ TOP=(\S+)", dryrun, re.M)
     if found:
         return Path(os.path.normpath(found[1]))
@@ -112,8 +112,8 @@ def root_of_nvcc(nvcc: Path, dryrun: str) -> Path | None:
 def shim_nvvm(layout: Layout, shims: Path) -> Path:
     """Return the folder for `nvlink -nvvmpath`.
 
-    nvlink opens `<nvvmpath>/lib64/libnvvm.so` and nothing else; wheels and distribution packages
-    keep the library elsewhere, under a versioned name.  A private folder with one link repairs it.
+    nvlink opens only `<nvvmpath>/lib64/libnvvm.so`; wheels and distribution packages have the
+    library in another folder, under a versioned name.  A private folder links to it.
     """
     bundled = layout.root / "nvvm"
     if (bundled / "lib64/libnvvm.so").exists():
@@ -131,7 +131,7 @@ def shim_nvvm(layout: Layout, shims: Path) -> Path:
 
 
 def stat_key(layout: Layout) -> str:
-    """Return changes when a tool, library or header of the toolkit changes; needs no file to be read."""
+    """Return a key that changes with every tool, library and header, without reading a file."""
     rows = [f"{layout.host_compiler} {_stat(layout.host_compiler)}"]
     rows += [f"{path} {_stat(path)}" for path in (*layout.tools, *_headers(layout))]
     rows += [str(path) for path in (layout.cuobjdump, layout.nvdisasm)]
@@ -152,6 +152,6 @@ def _headers(layout: Layout) -> list[Path]:
 
 
 def fingerprint_of(layout: Layout, versions: Iterable[str]) -> str:
-    """Return sha256 over what the tools are, not where: equal in every checkout and on every machine."""
+    """Return sha256 over the contents of the tools: equal in every checkout and machine."""
     rows = [f"{path.name} {sha256(path)}" for path in (*layout.tools, *_headers(layout))]
     return hashlib.sha256("\n".join([*rows, *versions]).encode()).hexdigest()

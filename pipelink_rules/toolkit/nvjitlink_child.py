@@ -1,8 +1,8 @@
-"""One link by libnvJitLink, in a process of its own: `python -m ... nvjitlink_child job.json`.
+"""One link by libnvJitLink in a separate process: `python -m ... nvjitlink_child job.json`.
 
-A process, because the library holds the interpreter for the whole link, and because each link may
-use another version of it.  Reads {library, options, objects, output}; prints the library's logs;
-exit status 0, 1 (the link failed) or 3 (the library or its binding cannot be used).
+The library blocks the interpreter for the whole link, and each link may use another version of it.
+Reads {library, options, objects, output}; prints the library's logs; exit status 0, 1 (the link
+failed) or 3 (the library or its binding is not usable).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 
 def main(argv: list[str]) -> int:
-    """Return the process."""
+    """Run the job and return the exit status."""
     job = json.loads(Path(argv[1]).read_text(encoding="utf-8"))
     try:
-        # Loaded first, by path: the binding then finds this toolkit's library and no other.
+        # Loaded first, by path, so that the binding uses this toolkit's library.
         ctypes.CDLL(job["library"], mode=ctypes.RTLD_GLOBAL)
         from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
     except (ImportError, OSError) as problem:

@@ -1,4 +1,4 @@
-"""Runs tools: minimal environment, captured text, a time limit, a private folder, no shell."""
+"""Runs tools: argv and a minimal environment -> captured text, with a time limit and no shell."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import pipelink_rules
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.toolkit.toolkit import Toolkit
 
-TIMEOUT = 1800.0  # seconds; the largest CuTe kernels take four minutes
+TIMEOUT = 1800.0  # seconds; the largest CuTe kernels need four minutes
 _QUOTED = 24  # lines of a tool's text in a message
 
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """What a finished tool said."""
+    """The output of a finished tool."""
 
     argv: tuple[str, ...]
     code: int  # exit status; negative = ended by a signal; 127 = could not be started
@@ -33,7 +33,7 @@ class ToolOutput:
 
     @property
     def ok(self) -> bool:
-        """The tool ran to its end and returned 0."""
+        """Whether the tool ended in time and returned 0."""
         return self.code == 0 and not self.timed_out
 
 
@@ -43,7 +43,7 @@ def run_tool(
     cwd: str | Path | None = None,
     timeout: float = 600.0,
 ) -> ToolOutput:
-    """Run one tool to its end.  `timeout` in seconds; its whole process group ends with it."""
+    """Run one tool; after `timeout` seconds its whole process group is killed."""
     command = tuple(str(part) for part in argv)
     try:
         process = subprocess.Popen(
@@ -81,36 +81,36 @@ def _text(out: bytes, err: bytes) -> str:
 
 
 def run(argv: Sequence[str], toolkit: Toolkit, cwd: str | Path | None = None) -> ToolOutput:
-    """Run a tool of the toolkit; PL1204 or PL1205 where it could not do its work at all."""
+    """Run a tool of the toolkit; PL1204 if it crashes or does not start, PL1205 on a time-out."""
     output = run_tool(argv, toolkit.environment(os.environ), cwd=cwd, timeout=TIMEOUT)
     check_alive(output)
     return output
 
 
 def check_alive(output: ToolOutput) -> None:
-    """Raise where a tool crashed, could not start or never ended."""
+    """Raise PL1204 if a tool crashed or did not start, PL1205 if it timed out."""
     tool = Path(output.argv[0]).name
     if output.timed_out:
         raise error(
             "PL1205",
-            f"{tool} did not end within {TIMEOUT:.0f} s",
+            f"{tool} did not finish within {TIMEOUT:,.0f} s",
             notes=(command_note(output),),
             subject=tool,
         )
     if output.code < 0 or output.code in (126, 127):
-        ended = f"signal {-output.code}" if output.code < 0 else "it could not be started"
+        ended = f"signal {-output.code}" if output.code < 0 else "not executable"
         raise error(
             "PL1204",
-            f"{tool} broke down ({ended})",
+            f"{tool} crashed ({ended})" if output.code < 0 else f"{tool} did not start ({ended})",
             found=quote(output.text),
             notes=(command_note(output),),
-            suggestions=("`pipelink doctor` checks the toolkit",),
+            suggestions=("run `pipelink doctor`",),
             subject=tool,
         )
 
 
 def command_note(output: ToolOutput) -> str:
-    """Return the command, as it can be run again by hand."""
+    """Return the command in a form that can be rerun."""
     return "command: " + " ".join(output.argv)
 
 
@@ -122,21 +122,21 @@ def quote(text: str, limit: int = _QUOTED) -> str:
 
 
 def child_argv(module: str, *arguments: str) -> list[str]:
-    """Return a module of this package as a process of this interpreter."""
+    """Return the command that runs a module of PipeLink in a process of this interpreter."""
     return [sys.executable, "-m", module, *arguments]
 
 
 def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the tools' environment plus what a child needs to import this package."""
+    """Return the tools' environment plus the path from which a child imports PipeLink."""
     package = str(Path(pipelink_rules.__file__).parent.parent)
-    # The child must find the same site-packages as we do, however they got onto the path.
+    # The child needs the same site-packages as this process, for any cause of their presence.
     entries = [package, *(entry for entry in sys.path if entry and os.path.isdir(entry))]
     return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entries))}
 
 
 @contextmanager
 def work_folder(beside: Path) -> Iterator[Path]:
-    """Yield a private folder next to the results; removed at the end, whatever happens."""
+    """Yield a private folder next to the results, which is always removed at the end."""
     beside.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=beside, prefix=".work_"))
     try:

@@ -1,7 +1,7 @@
-"""What is in a PTX text?  Functions with their statements, and variables (PTX ISA, syntax).
+"""Parser of PTX: text -> functions with their statements, and variables (PTX ISA, syntax).
 
-Reads what nvcc writes (no line information); a statement is a label, a declaration, an instruction
-or a brace.
+Reads the output of nvcc (without line information); a statement is a label, a declaration, an
+instruction or a brace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 class Statement:
     """One statement of a function body."""
 
-    text: str  # without the semicolon, white space collapsed
+    text: str  # without the semicolon, with white space collapsed
     guard: str  # "@%p1", "@!%p1" or ""
     opcode: str  # "bar.sync"; ".reg" for a declaration; "label", "{" or "}"
     operands: str
@@ -34,7 +34,7 @@ class Statement:
         return self.opcode.split(".", 1)[0]
 
     def arguments(self) -> list[str]:
-        """Return operands, split at the commas outside of brackets."""
+        """Return the operands, split at the commas outside of brackets."""
         parts, depth, start = [], 0, 0
         for position, char in enumerate(self.operands):
             if char in "[{(":
@@ -74,21 +74,21 @@ class Variable:
     text: str  # the whole declaration
 
     @property
-    def initialised(self) -> bool:
-        """It has an initial value."""
+    def initialized(self) -> bool:
+        """Whether it has an initial value."""
         return "=" in self.text
 
 
 @dataclass(frozen=True)
 class Module:
-    """A PTX text, taken apart."""
+    """A parsed PTX text."""
 
     functions: tuple[Function, ...]
     variables: tuple[Variable, ...]
     externs: tuple[str, ...]  # functions declared `.extern`
 
     def function(self, name: str) -> Function | None:
-        """Return the function of that name, if it is defined here."""
+        """Return the function of that name if it is defined here."""
         return next((item for item in self.functions if item.name == name), None)
 
 
@@ -98,7 +98,7 @@ def without_comments(text: str) -> str:
 
 
 def read_ptx(text: str) -> Module:
-    """Return takes a PTX text apart."""
+    """Parse a PTX text."""
     body = re.sub(
         r"^[ \t]*\.(version|target|address_size|file|loc)\b.*$",
         "",
@@ -135,10 +135,10 @@ def _items(text: str) -> Iterator[tuple[str, str | None]]:
         elif char == "{":
             end = closing_brace(text, position)
             head = " ".join(text[start:position].split())
-            if "=" in head:  # an initialiser: the item ends at its semicolon
+            if "=" in head:  # an initializer: the item ends at its semicolon
                 end = text.find(";", end)
                 if end < 0:
-                    raise _damaged(text, position, "an initialiser without an end")
+                    raise _malformed(text, position, "an initializer without an end")
                 yield " ".join(text[start:end].split()), None
             else:
                 yield head, text[position + 1 : end]
@@ -147,24 +147,24 @@ def _items(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def closing_brace(text: str, opening: int) -> int:
-    """Return the position of the brace that closes the one at `opening`."""
+    """Return the position of the brace that matches the one at `opening`."""
     depth = 0
     for hit in re.compile(r"[{}]").finditer(text, opening):
         depth += 1 if hit[0] == "{" else -1
         if depth == 0:
             return hit.start()
-    raise _damaged(text, opening, "a brace that is not closed")
+    raise _malformed(text, opening, "an unmatched brace")
 
 
-def _damaged(text: str, position: int, what: str) -> PipelinkError:
+def _malformed(text: str, position: int, what: str) -> PipelinkError:
     line = text.count("\n", 0, position) + 1
     return error(
         "PL0904",
-        f"the PTX of an object has {what}",
-        expected="what nvcc writes",
+        f"malformed PTX in an object: {what}",
+        expected="PTX as nvcc writes it",
         found=" ".join(text[position : position + 200].split()),
         notes=(f"in line {line}",),
-        suggestions=("build the component again",),
+        suggestions=("rebuild the component",),
         subject="ptx",
     )
 

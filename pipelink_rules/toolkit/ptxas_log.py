@@ -1,4 +1,4 @@
-"""What did the assembler say?  The `-v` text of ptxas, alone or through either linker."""
+"""Output of `ptxas -v`, alone or through either linker: text -> registers, spills, remarks."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class FunctionLog:
 
 @dataclass(frozen=True)
 class AssemblerLog:
-    """All of it."""
+    """The numbers of all functions, and remarks."""
 
     functions: tuple[FunctionLog, ...]
-    coded: tuple[tuple[str, str], ...]  # (code, text): remarks with a number, whatever their level
-    register_floor: int = 0  # "try to compile with register target of N"; 0 = not said
+    coded: tuple[tuple[str, str], ...]  # (code, text): remarks with a number, of any level
+    register_floor: int = 0  # "try to compile with register target of N"; 0 = not stated
 
     def function(self, name: str) -> FunctionLog | None:
-        """Return the numbers of one function, if they were printed."""
+        """Return the numbers of one function if they were printed."""
         return next((item for item in self.functions if item.name == name), None)
 
 
 def read_assembler_log(text: str) -> AssemblerLog:
-    """Return takes the text apart; lines it does not know are passed over."""
+    """Parse the text; unknown lines are ignored."""
     functions: dict[str, dict[str, int]] = {}
     coded: list[tuple[str, str]] = []
     current, used_by, floor = "", "", 0

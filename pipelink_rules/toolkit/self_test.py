@@ -1,7 +1,7 @@
-"""Can this toolkit really link components?  Two objects are compiled and linked, always.
+"""Self-test of a toolkit: compiles and links two objects -> the reason of a failure, or ''.
 
-A version number is not an answer: nvlink 13.0 and 13.1 drop the `a` of sm_90a, wheels lack the
-libnvvm.so that nvlink opens, and a link against the wrong objects succeeds with an empty kernel.
+A version number is not sufficient: nvlink 13.0 and 13.1 drop the `a` of sm_90a, wheels lack the
+libnvvm.so that nvlink opens, and a link of the wrong objects succeeds with an empty kernel.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def tool_environment(layout: Layout, environ: Mapping[str, str]) -> dict[str, st
 
 
 def probe(layout: Layout, nvvmpath: Path, scratch: Path, environ: Mapping[str, str]) -> str:
-    """Return '' where the toolkit links components with nvlink, else the reason why it does not."""
+    """Return why the toolkit cannot link components with nvlink, '' if it can."""
     scratch.mkdir(parents=True, exist_ok=True)
     environment = tool_environment(layout, environ)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
@@ -54,9 +54,9 @@ def probe(layout: Layout, nvvmpath: Path, scratch: Path, environ: Mapping[str, s
 
 
 def probe_nvjitlink(layout: Layout, scratch: Path, environ: Mapping[str, str]) -> str:
-    """Return '' where this toolkit's libnvJitLink links components, else the reason why it does not."""
+    """Return why the toolkit cannot link components with libnvJitLink, '' if it can."""
     if layout.nvjitlink is None:
-        return "there is no libnvJitLink in the toolkit"
+        return "the toolkit has no libnvJitLink"
     scratch.mkdir(parents=True, exist_ok=True)
     environment = tool_environment(layout, environ)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
@@ -87,7 +87,7 @@ def _compile(layout: Layout, folder: Path, environment: Mapping[str, str]) -> st
     with ThreadPoolExecutor(len(_SOURCES)) as pool:
         for output in pool.map(one, sorted(_SOURCES)):
             if not output.ok:
-                return f"its nvcc does not compile a component: {first_line(output)}"
+                return f"its nvcc cannot compile a component: {first_line(output)}"
     return ""
 
 
@@ -102,25 +102,25 @@ def _link(layout: Layout, nvvmpath: Path, folder: Path, environment: Mapping[str
 def _verdict(output: ToolOutput, cubin: Path, linker: str) -> str:
     if re.search(r"not supported on \.target 'sm_90'", output.text):
         return (
-            f"its {linker} drops the 'a' of sm_90a when it links, so that setmaxnreg and wgmma do"
-            " not assemble; 13.2 is the first nvlink that keeps it"
+            f"its {linker} drops the 'a' of sm_90a at link time, so setmaxnreg and wgmma do not"
+            " assemble; nvlink 13.2 and later keep it"
         )
     if "linker library load error" in output.text:
-        return f"its {linker} could not load libnvvm: {first_line(output)}"
+        return f"its {linker} cannot load libnvvm: {first_line(output)}"
     if not output.ok:
-        return f"its {linker} does not link two components: {first_line(output)}"
+        return f"its {linker} cannot link two components: {first_line(output)}"
     if re.search(r"setmaxnreg.*ignored|ignored.*setmaxnreg", output.text):
         return f"its {linker} ignores setmaxnreg"
-    # A link that found no code for the architecture succeeds with an empty cubin.
+    # A link without code for the architecture succeeds with an empty cubin.
     if not cubin.exists() or f".text.{ENTRY}".encode() not in cubin.read_bytes():
         return f"its {linker} returned success without the linked kernel"
     return ""
 
 
 def first_line(output: ToolOutput) -> str:
-    """Return the line of a tool's text that says what went wrong."""
+    """Return the first line of a tool's text that reports an error."""
     if output.timed_out:
-        return f"no answer within {_TIMEOUT:.0f} s"
+        return f"not finished within {_TIMEOUT:.0f} s"
     lines = [line.strip() for line in output.text.splitlines() if line.strip()]
     for line in lines:
         if re.search(r"\b(error|fatal|ERROR)\b", line):

@@ -1,4 +1,4 @@
-"""What is a usable toolkit?  The tools, the folders, the version and the fingerprint."""
+"""A usable toolkit: tools, folders, version and fingerprint."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class ToolkitRejected:
-    """A toolkit that was looked at and not taken."""
+    """A candidate that failed the self-test."""
 
     source: str  # "$PIPELINK_CUDA", "wheels of this python", "nvcc on PATH", "/usr/local"
     root: str
-    version: str  # "" where not even that could be found out
+    version: str  # "" if it is unknown
     reason: str
 
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A toolkit that passed the probe.  Paths are absolute; the fingerprint holds none of them."""
+    """A toolkit that passed the self-test.  Paths are absolute; the fingerprint contains none."""
 
     root: str
     source: str
@@ -31,14 +31,14 @@ class Toolkit:
     cicc: str
     cuobjdump: str  # "" where there is none
     nvdisasm: str  # "" where there is none
-    nvvmpath: str  # the folder for `nvlink -nvvmpath`: it holds lib64/libnvvm.so
+    nvvmpath: str  # the folder for `nvlink -nvvmpath`: it contains lib64/libnvvm.so
     libraries: str  # the folder of libcudadevrt.a
-    includes: tuple[str, ...]  # every header below these belongs to the toolkit
+    includes: tuple[str, ...]  # the folders of its headers
     libnvvm: str
     nvjitlink: str  # libnvJitLink of this toolkit; "" where there is none
     host_compiler: str  # g++: nvcc preprocesses with it, also for device-only output
     archs: tuple[str, ...] = ()  # virtual architectures the compiler knows: "compute_90a", ...
-    refused: tuple[ToolkitRejected, ...] = ()  # candidates that came before it
+    refused: tuple[ToolkitRejected, ...] = ()  # candidates tried before it
 
     @property
     def major(self) -> int:
@@ -46,7 +46,7 @@ class Toolkit:
         return version_tuple(self.version)[0]
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return the whole environment of a tool; see `minimal_environment`."""
+        """Return the environment of a tool; see `minimal_environment`."""
         return minimal_environment(
             (str(Path(self.nvcc).parent), str(Path(self.host_compiler).parent)), environ
         )
@@ -55,10 +55,10 @@ class Toolkit:
 def minimal_environment(
     folders: tuple[str, ...], environ: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return PATH and TMPDIR only.
+    """Return an environment of PATH and TMPDIR only.
 
-    NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, CPATH, CUDA_HOME and the like change what the tools do
-    without changing a command line, so no tool sees them.
+    NVCC_PREPEND_FLAGS, NVCC_APPEND_FLAGS, CPATH, CUDA_HOME and similar variables change the
+    behavior of tools without changing a command line, so tools run without them.
     """
     path = list(dict.fromkeys([*folders, "/usr/bin", "/bin"]))
     result = {"PATH": ":".join(folder for folder in path if folder), "LC_ALL": "C"}
@@ -68,6 +68,6 @@ def minimal_environment(
 
 
 def version_tuple(version: str) -> tuple[int, ...]:
-    """Return `13.5.37` -> (13, 5, 37); (0,) where there is no number."""
+    """Return (13, 5, 37) for `13.5.37`; (0,) if there is no number."""
     parts = [int(part) for part in version.split(".") if part.isdigit()]
     return tuple(parts) or (0,)

@@ -1,9 +1,8 @@
-"""Which names does an object share with every other object, and with which body?
+"""Weak symbols of an object: unoptimized PTX -> table of names, each with a digest of its body.
 
-Inline functions, templates, members and inline variables are weak: a link keeps one definition per
-name and drops the others without a word, the always-inlined ones too (merging comes before
-inlining).  The table lists each with a digest of its body, from the unoptimised listing; the
-digest is independent of paths, labels and of what else is in the object.
+Inline functions, templates, members and inline variables are weak: a link keeps one definition of
+each name and silently drops the others, the always-inlined ones too (merging precedes inlining).
+The digest is independent of paths, of labels and of the rest of the object.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _DEPOT = re.compile(r"__local_depot\d+")
 
 
 def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
-    """Return the weak symbols of an unoptimised PTX listing, sorted by name."""
+    """Return the weak symbols of an unoptimized PTX listing, sorted by name."""
     module = read_ptx(listing)
     try:
         return tuple(sorted(_weak(module), key=lambda symbol: symbol.name))
     except RecursionError:
         raise error(
             "PL0904",
-            "the PTX of an object has functions that call each other too deeply",
-            expected="what nvcc writes",
-            suggestions=("build the component again",),
+            "malformed PTX in an object: calls are nested too deeply",
+            expected="PTX as nvcc writes it",
+            suggestions=("rebuild the component",),
             subject="ptx",
         ) from None
 
@@ -55,18 +54,18 @@ def _weak(module: Module) -> list[WeakSymbol]:
 
 
 class _Bodies:
-    """Digests of bodies in which internal names stand for what they name."""
+    """Digests of bodies in which internal names are replaced by the digests of their bodies."""
 
     def __init__(self, module: Module):
         self._texts = {item.name: _function_text(item) for item in module.functions}
         self._texts |= {item.name: " ".join(item.text.split()) for item in module.variables}
-        # Internal names hold a digest of the path, so that their text means nothing elsewhere.
+        # Internal names contain a digest of the path, so their text differs between checkouts.
         self._internal = {item.name for item in module.functions if item.linkage == ""}
         self._internal |= {item.name for item in module.variables if item.linkage == ""}
         self._done: dict[str, str] = {}
 
     def digest(self, name: str, open_names: tuple[str, ...] = ()) -> str:
-        """Return sha256 over the normalised body."""
+        """Return sha256 over the normalized body."""
         if name in self._done:
             return self._done[name]
 
@@ -97,7 +96,7 @@ def _function_text(function: Function) -> str:
         if labels:
             text = _NAME.sub(lambda hit: labels.get(hit[0], hit[0]), text)
         lines.append(text)
-    # Parameters are named after the function; the name itself is not part of the body.
+    # Parameters are named after the function, but its name is not part of the body.
     return "\n".join(lines).replace(function.name, "$self")
 
 
@@ -111,7 +110,7 @@ class SymbolConflict:
 
 
 def find_clashes(tables: Mapping[str, Iterable[WeakSymbol]]) -> list[SymbolConflict]:
-    """Return names that two objects define differently; owner -> its table."""
+    """Return the names that two objects define differently; tables: owner -> its weak symbols."""
     bodies: dict[str, dict[str, list[str]]] = {}
     kinds: dict[str, str] = {}
     for owner, table in sorted(tables.items()):
@@ -126,7 +125,7 @@ def find_clashes(tables: Mapping[str, Iterable[WeakSymbol]]) -> list[SymbolConfl
 
 
 def demangle(names: Sequence[str]) -> dict[str, str]:
-    """Return C++ spellings of symbols, for messages; as they are where there is no c++filt."""
+    """Return the C++ spellings of symbols, for messages; unchanged without c++filt."""
     tool = which("c++filt")
     if not tool or not names or any("\0" in name for name in names):
         return {name: name for name in names}
@@ -137,5 +136,5 @@ def demangle(names: Sequence[str]) -> dict[str, str]:
 
 
 def weak_file(fatbin: str | Path) -> Path:
-    """Return the table of shared names that belongs to an object without a sidecar."""
+    """Return the file of the weak symbols of an object without a sidecar."""
     return Path(fatbin).with_suffix(".weak.json")

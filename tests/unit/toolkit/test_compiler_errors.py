@@ -38,7 +38,7 @@ def test_a_parameter_of_the_contract_is_named() -> None:
     finding = finding_of('mma.cu(2): error: identifier "kTNN" is undefined')
     files = [label.span.file for label in finding.labels]
     assert files[0] == "mma.cu" and files[1].endswith("wgmma_mainloop.contract.yaml")
-    assert finding.suggestions == ("did you mean `kTN`?",)
+    assert finding.suggestions == ("a similar name exists: `kTN`",)
 
 
 def test_an_unknown_word_gets_the_parameters() -> None:
@@ -49,7 +49,7 @@ def test_an_unknown_word_gets_the_parameters() -> None:
 def test_a_word_outside_of_the_namespace() -> None:
     finding = finding_of('mma.cu(2): error: identifier "kTN" is undefined')
     assert finding.suggestions == (
-        "`kTN` is in the component's namespace: write PL_COMPONENT::kTN",
+        "write PL_COMPONENT::kTN: it is in the component's namespace",
     )
 
 
@@ -57,7 +57,7 @@ def test_a_word_outside_of_the_namespace() -> None:
     ("text", "help_"),
     [
         ("mma.cu:5:10: fatal error: mma.contract.cuh: No such file or directory", "wgmma_mainloop"),
-        ('mma.cu(9): error: declaration is incompatible with "void f()"', "prototype is generated"),
+        ('mma.cu(9): error: declaration is incompatible with "void f()"', "generated prototype"),
     ],
 )
 def test_known_mistakes(text: str, help_: str) -> None:

@@ -87,8 +87,8 @@ def test_a_damaged_cache_is_no_harm(tmp_path: Path) -> None:
         ({"link": EMPTY_KERNEL}, "success without the linked kernel"),
         ({"link": IGNORES}, "ignores setmaxnreg"),
         ({"link": "echo 'nvlink fatal : elfLink linker library load error'; exit 1"}, "libnvvm"),
-        ({"link": "exit 1"}, "does not link"),
-        ({"compile_": "echo 'nvcc fatal: no'; exit 1"}, "does not compile a component: nvcc fatal"),
+        ({"link": "exit 1"}, "cannot link"),
+        ({"compile_": "echo 'nvcc fatal: no'; exit 1"}, "cannot compile a component: nvcc fatal"),
     ],
 )
 def test_a_refused_toolkit_says_why(tmp_path: Path, changes: dict[str, str], reason: str) -> None:
