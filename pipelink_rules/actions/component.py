@@ -20,8 +20,7 @@ from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.compile.register_probe import link_probe, probe_role
 from pipelink_rules.compile.register_probe_source import probe_source
 from pipelink_rules.contract.header import emit_header
-from pipelink_rules.contract.interface import dump_interface
-from pipelink_rules.contract.sidecar import dump_sidecar
+from pipelink_rules.contract.sidecar import dump_interface, dump_sidecar
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error, labels
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json

@@ -48,9 +48,7 @@ def test_an_unknown_word_gets_the_parameters() -> None:
 
 def test_a_word_outside_of_the_namespace() -> None:
     finding = finding_of('mma.cu(2): error: identifier "kTN" is undefined')
-    assert finding.suggestions == (
-        "write PL_COMPONENT::kTN: it is in the component's namespace",
-    )
+    assert finding.suggestions == ("write PL_COMPONENT::kTN: it is in the component's namespace",)
 
 
 @pytest.mark.parametrize(
