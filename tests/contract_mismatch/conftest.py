@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from corpus import ARGUMENTS, SOURCES, Row, contract_of, source_of
+from corpus import ARGUMENTS, SOURCES, Row, apply_all, contract_of, source_of
 
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
@@ -50,8 +50,8 @@ def edited(
         digest = f"{SOURCES.index(row):012x}" if row.source else bound.digest
         if row.contract:
             path = folder / f"{bound.contract.component}.contract.yaml"
-            text = contract_of(row.component, repository).read_text(encoding="utf-8")
-            path.write_text(row.contract.apply(text), encoding="utf-8")
+            text = apply_all(row.contract, contract_of(row.component, repository))
+            path.write_text(text, encoding="utf-8")
             bound = bind(load_contract(str(path)), ARGUMENTS[row.component])
         return replace(bound, digest=digest)
 
@@ -90,13 +90,13 @@ def _units(
     """Every version of every component, one after the other."""
     units = []
     for name in names:
-        bound, source = unedited[name], source_of(name, repository).read_text(encoding="utf-8")
+        bound, source = unedited[name], source_of(name, repository)
         stem = bound.contract.component
-        versions = [(bound, source)]
+        versions = [(bound, apply_all((), source))]
         for number, row in enumerate(SOURCES):
-            if row.component == name and row.source:
+            if row.component == name:
                 version = replace(bound, digest=f"{number:012x}")
-                versions.append((version, row.source.apply(source)))
+                versions.append((version, apply_all(row.source, source)))
         for variant, text in versions:
             header = f"{variant.name}.contract.cuh"
             (folder / header).write_text(emit_header(variant), encoding="utf-8")

@@ -36,10 +36,10 @@ ARGUMENTS: dict[str, dict[str, int | str]] = {
     "stream/rms_norm": {"ROWS": 4, "D": 256},
     "stream/rms_norm_wide": {"ROWS": 1, "D": 2048, "WARPS": 8},
     "stream/scaled_add": {"ROWS": 4, "D": 256},
-    "raw/own_load_ab": GEMM,
-    "raw/own_mainloop": {"TM": 128, "TN": 64, "TK": 64, "WG": 2},
-    "raw/own_double_rows": {"ROWS": 4, "D": 256},
-    "raw/own_store_rows": {"ROWS": 4, "D": 256},
+    "raw/raw_load_ab": GEMM,
+    "raw/raw_mainloop": {"TM": 128, "TN": 64, "TK": 64, "WG": 2},
+    "raw/raw_double_rows": {"ROWS": 4, "D": 256},
+    "raw/raw_store_rows": {"ROWS": 4, "D": 256},
 }
 HERE = Path(__file__).parent
 
@@ -70,6 +70,14 @@ class Edit:
         return text.replace(self.old, self.new, 1)
 
 
+def apply_all(edits: tuple[Edit, ...], path: Path) -> str:
+    """The text of a file with the edits."""
+    text = path.read_text(encoding="utf-8")
+    for edit in edits:
+        text = edit.apply(text)
+    return text
+
+
 @dataclass(frozen=True)
 class Row:
     """One edited component and what the audit makes of it."""
@@ -77,8 +85,8 @@ class Row:
     component: str  # "stream/rms_norm"
     name: str
     code: str  # "" = none
-    source: Edit | None = None
-    contract: Edit | None = None
+    source: tuple[Edit, ...] = ()
+    contract: tuple[Edit, ...] = ()
     caught: bool = True
 
     @property
@@ -100,14 +108,17 @@ def _read(name: str) -> dict[str, tuple[Row, ...]]:
 
 
 def _row(component: str, section: str, row: dict[str, Any]) -> Row:
-    edit = Edit(row["old"], row["new"], row.get("of", 1))
-    also = Edit(*row["contract"]) if "contract" in row else None
+    edits = (
+        Edit(row["old"], row["new"], row.get("of", 1)),
+        *(Edit(*e) for e in row.get("and", ())),
+    )
+    also = (Edit(*row["contract"]),) if "contract" in row else ()
     return Row(
         component,
         row["name"],
         row.get("code", ""),
-        source=None if section == "contract" else edit,
-        contract=edit if section == "contract" else also,
+        source=() if section == "contract" else edits,
+        contract=edits if section == "contract" else also,
         caught=row.get("caught", True),
     )
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from corpus import ARGUMENTS, GAPS, HARMLESS, MISMATCHES, ROWS, Row, contract_of, source_of
+from corpus import (
+    ARGUMENTS,
+    GAPS,
+    HARMLESS,
+    MISMATCHES,
+    ROWS,
+    Row,
+    apply_all,
+    contract_of,
+    source_of,
+)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
 def test_row_fits_its_component(row: Row, repository: Path) -> None:
     """An edit that no longer applies would test nothing."""
     assert row.source or row.contract
-    if row.source:
-        row.source.apply(source_of(row.component, repository).read_text(encoding="utf-8"))
-    if row.contract:
-        row.contract.apply(contract_of(row.component, repository).read_text(encoding="utf-8"))
+    apply_all(row.source, source_of(row.component, repository))
+    apply_all(row.contract, contract_of(row.component, repository))
 
 
 def test_no_row_is_lost() -> None:

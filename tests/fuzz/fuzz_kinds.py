@@ -107,7 +107,7 @@ _ALL = (
     Kind("ptx", lambda: [seeds.PTX], _WORDS, readers.ptx, positions=False),
     Kind(
         "role code",
-        lambda: [code for _, code in seeds.own_roles()],
+        lambda: [code for _, code in seeds.raw_roles()],
         _WORDS,
         readers.role_code,
         positions=False,

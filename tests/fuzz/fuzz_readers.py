@@ -184,7 +184,7 @@ def role_code(data: bytes, folder: Path) -> object:
     from pipelink_rules.toolkit.ptx import read_ptx
 
     module = read_ptx(data.decode("utf-8", "replace"))
-    return [audit_roles(module, variant, strict=True) for variant, _ in seeds.own_roles()]
+    return [audit_roles(module, variant, strict=True) for variant, _ in seeds.raw_roles()]
 
 
 def log(data: bytes, folder: Path) -> object:

@@ -173,12 +173,11 @@ def placements() -> list[bytes]:
 
 
 @cache
-@cache
-def own_roles() -> tuple[tuple[Variant, bytes], ...]:
-    """Components with barriers and copies of their own, and what nvcc makes of them."""
+def raw_roles() -> tuple[tuple[Variant, bytes], ...]:
+    """Components with raw barriers and copies, and what nvcc makes of them."""
     arguments: dict[str, dict[str, int | str]] = {
-        "own_load_ab": {"TM": 128, "TN": 128},
-        "own_store_rows": {"ROWS": 4, "D": 256},
+        "raw_load_ab": {"TM": 128, "TN": 128},
+        "raw_store_rows": {"ROWS": 4, "D": 256},
     }
     found = []
     for name, given in arguments.items():

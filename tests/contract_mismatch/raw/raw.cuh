@@ -1,9 +1,9 @@
-// Barrier and copy instructions as a component of somebody else issues them: no runtime.
+// Barrier and copy instructions as a component that bypasses the runtime issues them.
 #pragma once
 
 #include <cstdint>
 
-namespace own {
+namespace raw {
 
 __device__ __forceinline__ void wait(uint32_t barrier, uint32_t parity) {
   asm volatile(
@@ -116,7 +116,7 @@ __device__ __forceinline__ void meet(uint32_t id, uint32_t threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-/// Full and empty barriers of a stage, as an own pipeline computes them.
+/// Full and empty barriers of a stage, as a pipeline without the runtime computes them.
 template <typename Ring>
 __device__ __forceinline__ uint32_t full(const Ring& ring, uint32_t stage) {
   return ring.full + stage * 8;
@@ -136,4 +136,4 @@ __device__ __forceinline__ void next(const Ring& ring, Cursor& at) {
   }
 }
 
-}  // namespace own
+}  // namespace raw

@@ -1,10 +1,10 @@
-// own_mainloop: the wgmma mainloop on barriers of its own.
+// raw_mainloop: the wgmma mainloop with raw barrier instructions.
 //
 // All threads wait for an item; the first of each warpgroup releases it when its group is complete.
 #include <pipelink/wgmma.cuh>
 
-#include "own.cuh"
-#include "own_mainloop.contract.cuh"
+#include "raw.cuh"
+#include "raw_mainloop.contract.cuh"
 
 namespace PL_COMPONENT {
 namespace {
@@ -21,7 +21,7 @@ PL_ENTRY(mma)(const PL_COMPONENT::MmaRelocations& at, PL_COMPONENT::MmaPorts& po
   const bool leader = thread % 128 == 0;
   pipelink::Cursor reading = port.ab;  // the item whose group is in flight
   for (int k = 0; k < work.k_blocks; ++k) {
-    own::wait(own::full(at.ab, port.ab.stage), port.ab.phase);
+    raw::wait(raw::full(at.ab, port.ab.stage), port.ab.phase);
     const uint32_t stage = at.ab.data + port.ab.stage * at.ab.stage_bytes;
     const uint64_t a = pipelink::wgmma_descriptor(stage + Ab::kA + warpgroup * kRowsBytes);
     const uint64_t b = pipelink::wgmma_descriptor(stage + Ab::kB);
@@ -29,11 +29,11 @@ PL_ENTRY(mma)(const PL_COMPONENT::MmaRelocations& at, PL_COMPONENT::MmaPorts& po
     pipelink::wgmma_tile<kTN, kTK, T>(port.acc, a, b, k != 0);
     pipelink::wgmma_commit();
     pipelink::wgmma_wait<1>();
-    if (k > 0 && leader) own::arrive(own::empty(at.ab, reading.stage));
+    if (k > 0 && leader) raw::arrive(raw::empty(at.ab, reading.stage));
     reading = port.ab;
-    own::next(at.ab, port.ab);
+    raw::next(at.ab, port.ab);
   }
   pipelink::wgmma_wait<0>();
   pipelink::wgmma_settle(port.acc);
-  if (work.k_blocks > 0 && leader) own::arrive(own::empty(at.ab, reading.stage));
+  if (work.k_blocks > 0 && leader) raw::arrive(raw::empty(at.ab, reading.stage));
 }

@@ -1,6 +1,6 @@
-// own_load_ab: A and B by instructions of its own; one thread does everything.
-#include "own.cuh"
-#include "own_load_ab.contract.cuh"
+// raw_load_ab: A and B by raw instructions; one thread does everything.
+#include "raw.cuh"
+#include "raw_load_ab.contract.cuh"
 
 PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts& port,
                const PL_COMPONENT::LoadWork& work, uint32_t thread) {
@@ -8,12 +8,12 @@ PL_ENTRY(load)(const PL_COMPONENT::LoadRelocations& at, PL_COMPONENT::LoadPorts&
   uint32_t stage = port.ab.stage, phase = port.ab.phase;
   for (int k = 0; k < work.k_blocks; ++k) {
     if (thread == 0) {
-      own::wait(own::empty(at.ab, stage), phase ^ 1);
-      const uint32_t full = own::full(at.ab, stage);
-      own::announce(full, Ab::kBytes);
+      raw::wait(raw::empty(at.ab, stage), phase ^ 1);
+      const uint32_t full = raw::full(at.ab, stage);
+      raw::announce(full, Ab::kBytes);
       const uint32_t data = at.ab.data + stage * at.ab.stage_bytes;
-      own::load_box(data + Ab::kA, port.A, full, k * kTK, work.m);
-      own::load_box(data + Ab::kB, port.B, full, k * kTK, work.n);
+      raw::load_box(data + Ab::kA, port.A, full, k * kTK, work.m);
+      raw::load_box(data + Ab::kB, port.B, full, k * kTK, work.n);
     }
     if (++stage == at.ab.stages) stage = 0, phase ^= 1;
   }
