@@ -14,7 +14,7 @@ from pipelink_rules.check.agreement import unify_symbols
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.cases import Range, ranges
 from pipelink_rules.check.protocol.compose import compose
-from pipelink_rules.check.protocol.model import COPY, STORE, WRITE, Composition
+from pipelink_rules.check.protocol.model import Composition, Kind
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.tile_layouts import check_copied_tiles, describe, difference
 from pipelink_rules.check.types import shape_of
@@ -236,7 +236,7 @@ def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
     for process in composition.processes:
         for action in process.period:
             copy = action.origin.operation
-            if action.kind == COPY and action.item == 0 and copy is not None:
+            if action.kind == Kind.COPY and action.item == 0 and copy is not None:
                 key = (action.origin.instance, copy.target, copy.member)
                 copied.setdefault(key, []).append(copy.source)
     for channel in program.channels:
@@ -327,7 +327,7 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
     for process in composition.processes:
         for action in process.period:
             origin = action.origin
-            if action.kind != STORE or origin.operation is None or origin.end in reported:
+            if action.kind != Kind.STORE or origin.operation is None or origin.end in reported:
                 continue
             contract = index.contracts[origin.instance]
             buffer = next((item for item in contract.buffers if item.name == origin.name), None)
@@ -336,8 +336,8 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
                 continue
             reported.add(origin.end)
             same = [a for a in process.period if a.target == action.target]
-            writes = sum(a.kind == WRITE for a in same) or 1
-            stores = sum(a.kind == STORE for a in same)
+            writes = sum(a.kind == Kind.WRITE for a in same) or 1
+            stores = sum(a.kind == Kind.STORE for a in same)
             warps = evaluate(contract.role(origin.role).warps, {})
             stage = evaluate(buffer.bytes, {}) // buffer.stages
             box = box_bytes(tensor)

@@ -21,15 +21,7 @@ from pipelink_rules.check.protocol.cases import (
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.liveness import order_of
-from pipelink_rules.check.protocol.model import (
-    MMA,
-    STORE,
-    TENSOR_LOAD,
-    TENSOR_STORE,
-    Composition,
-    Process,
-    unroll,
-)
+from pipelink_rules.check.protocol.model import Composition, Kind, Process, unroll
 from pipelink_rules.check.protocol.phase_counts import count_errors, missing_arrivals
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.protocol_problems import (
@@ -52,12 +44,15 @@ P = TypeVar("P", bound=Problem, covariant=True)
 # Where these are found, nothing can be said about order.
 _NO_ORDER = (WrongArrivals, WrongThreads, UnwrittenRead)
 # kind of group -> problem where it is pending when registers are used, and at the end of a role
-TOUCHED = {MMA: AccumulatorsInFlight, TENSOR_LOAD: TensorLoadInFlight}
-NOT_AWAITED = {
-    MMA: MmaNotAwaited,
-    STORE: StoreNotAwaited,
-    TENSOR_LOAD: TensorAccessNotAwaited,
-    TENSOR_STORE: TensorAccessNotAwaited,
+TOUCHED: dict[str, type[AccumulatorsInFlight | TensorLoadInFlight]] = {
+    Kind.MMA: AccumulatorsInFlight,
+    Kind.TENSOR_LOAD: TensorLoadInFlight,
+}
+NOT_AWAITED: dict[str, type[MmaNotAwaited | StoreNotAwaited | TensorAccessNotAwaited]] = {
+    Kind.MMA: MmaNotAwaited,
+    Kind.STORE: StoreNotAwaited,
+    Kind.TENSOR_LOAD: TensorAccessNotAwaited,
+    Kind.TENSOR_STORE: TensorAccessNotAwaited,
 }
 
 

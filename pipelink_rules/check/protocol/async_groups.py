@@ -11,23 +11,10 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
-from pipelink_rules.check.protocol.model import (
-    AFTER,
-    AWAIT,
-    BEFORE,
-    MMA,
-    SOME,
-    STORE,
-    TENSOR_LOAD,
-    TENSOR_STORE,
-    TOUCH,
-    WRITE,
-    Action,
-    Position,
-)
+from pipelink_rules.check.protocol.model import SOME, Action, Kind, Position
 
-# target of an await -> what it waits for
-GROUPS = {kind: kind for kind in (MMA, STORE, TENSOR_LOAD, TENSOR_STORE)}
+# what completes in groups, and what an await may wait for
+GROUPS: tuple[str, ...] = (Kind.MMA, Kind.STORE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE)
 
 
 def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
@@ -38,14 +25,14 @@ def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
     """
     over: dict[int, int] = {}
     present = {action.kind for action in actions}
-    for name, kind in GROUPS.items():
+    for kind in GROUPS:
         if kind not in present:
             continue
         places = [place for place, action in enumerate(actions) if action.kind == kind]
         waits = {
             place: action.amount
             for place, action in enumerate(actions)
-            if action.kind == AWAIT and action.target == name
+            if action.kind == Kind.AWAIT and action.target == kind
         }
         if not waits:
             continue
@@ -80,18 +67,18 @@ def in_flight(
         for place, action in enumerate(actions):
             if action.kind in GROUPS:
                 pending[action.kind] += 1
-                if action.kind == TENSOR_LOAD and action.item != loaded[0]:
+                if action.kind == Kind.TENSOR_LOAD and action.item != loaded[0]:
                     loaded = (action.item, False)
-            elif action.kind == AWAIT:
-                if action.target == TENSOR_LOAD:
+            elif action.kind == Kind.AWAIT:
+                if action.target == Kind.TENSOR_LOAD:
                     loaded = (loaded[0], True)
                 pending[action.target] = min(pending[action.target], action.amount)
-            elif action.kind == TOUCH and pending[MMA] > action.amount:
-                touched.setdefault(place, (MMA, pending[MMA]))
-            elif pending[TENSOR_LOAD] and action.kind in (TOUCH, WRITE):
-                if loaded[1] and (action.kind == WRITE or action.amount == SOME):
+            elif action.kind == Kind.TOUCH and pending[Kind.MMA] > action.amount:
+                touched.setdefault(place, (Kind.MMA, pending[Kind.MMA]))
+            elif pending[Kind.TENSOR_LOAD] and action.kind in (Kind.TOUCH, Kind.WRITE):
+                if loaded[1] and (action.kind == Kind.WRITE or action.amount == SOME):
                     continue
-                touched.setdefault(place, (TENSOR_LOAD, pending[TENSOR_LOAD]))
+                touched.setdefault(place, (Kind.TENSOR_LOAD, pending[Kind.TENSOR_LOAD]))
     return [(place, *what) for place, what in sorted(touched.items())], pending
 
 
@@ -99,7 +86,7 @@ def fences_after(
     actions: Sequence[Action], process: int, ends: Sequence[Position], finite: bool
 ) -> tuple[Position, ...]:
     """For each end the first fence::before_thread_sync that follows it in its process."""
-    places = [at for at, action in enumerate(actions) if action.kind == BEFORE]
+    places = [at for at, action in enumerate(actions) if action.kind == Kind.BEFORE]
     found = []
     for _, end in ends:
         period, place = divmod(end, len(actions))
@@ -113,7 +100,7 @@ def fences_after(
 
 def fence_of(actions: Sequence[Action], position: int, finite: bool) -> tuple[int, int] | None:
     """(position, periods ago) of the last fence::after_thread_sync in front of an action."""
-    places = [at for at, action in enumerate(actions) if action.kind == AFTER]
+    places = [at for at, action in enumerate(actions) if action.kind == Kind.AFTER]
     number = bisect_right(places, position)
     if number:
         return places[number - 1], 0

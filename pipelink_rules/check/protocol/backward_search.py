@@ -10,18 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    COPY,
-    MEET,
-    MMA,
-    SIGNAL,
-    STORE,
-    WAIT,
-    WRITES,
-    Action,
-    Origin,
-)
+from pipelink_rules.check.protocol.model import WRITES, Action, Kind, Origin
 from pipelink_rules.check.protocol.transition_system import Fault, Place, RunState, TransitionSystem
 
 MOST_PAIRS = 16
@@ -41,11 +30,11 @@ class BackwardSearch:
         self._givers: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
         for index, program in enumerate(system.programs):
             for position, action in enumerate(program):
-                if action.kind in (ARRIVE, SIGNAL):
-                    kind = WAIT if action.kind == ARRIVE else MEET
+                if action.kind in (Kind.ARRIVE, Kind.SIGNAL):
+                    kind = Kind.WAIT if action.kind == Kind.ARRIVE else Kind.MEET
                     self._givers[kind, action.target, action.item].append((index, position))
-                elif action.kind == COPY:
-                    self._givers[WAIT, action.barrier, action.item].append((index, position))
+                elif action.kind == Kind.COPY:
+                    self._givers[Kind.WAIT, action.barrier, action.item].append((index, position))
 
     def reach(
         self, place: Place, barred: dict[int, int] | None = None, held: Place | None = None
@@ -74,7 +63,7 @@ class BackwardSearch:
         after, _ = self.system.act(self.state, index)
         if after is None:
             action = self.system.programs[index][at]
-            if action.kind not in (WAIT, MEET) or not self._supply(action):
+            if action.kind not in (Kind.WAIT, Kind.MEET) or not self._supply(action):
                 return False
             after, _ = self.system.act(self.state, index)
             if after is None:
@@ -146,8 +135,8 @@ def _meet(system: TransitionSystem, x: Place, y: Place) -> Iterator[tuple[Backwa
     # The second while the first is not over, though it has begun.
     search = BackwardSearch(system)
     if search.reach((x[0], x[1] + 1)):
-        barred = {x[0]: _over(system, x)} if kind in (MMA, STORE) else {}
-        if search.reach(y, barred, x if kind == COPY else None):
+        barred = {x[0]: _over(system, x)} if kind in (Kind.MMA, Kind.STORE) else {}
+        if search.reach(y, barred, x if kind == Kind.COPY else None):
             fault = search.act(y)
             if fault:
                 yield search, fault

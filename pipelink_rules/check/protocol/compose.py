@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from pipelink_rules.check.protocol.model import (
-    SIGNAL,
     Action,
     Barrier,
     Composition,
+    Kind,
     Memory,
     Named,
     Origin,
@@ -101,7 +101,7 @@ def _turns(runs: list[ProcessBuilder], name: str, problems: list[Problem]) -> in
     turns = [(run.turns[name], run) for run in runs if name in run.turns]
     for turn, run in turns:
         if turn != turns[0][0]:
-            user = Action(SIGNAL, name, origin=run.first[name])
+            user = Action(Kind.SIGNAL, name, origin=run.first[name])
             if not any(problem.target == name for problem in problems):
                 problems.append(UnequalBarrierUse(name, user, turn, turns[0][0]))
     return turns[0][0]

@@ -13,19 +13,7 @@ from typing import NamedTuple
 
 from pipelink_rules.check.protocol.backward_search import BackwardSearch, meetings
 from pipelink_rules.check.protocol.event_graph import EventGraph
-from pipelink_rules.check.protocol.model import (
-    AWAIT,
-    MEET,
-    MMA,
-    READ,
-    STORE,
-    TOUCH,
-    WAIT,
-    Action,
-    Composition,
-    Origin,
-    unroll,
-)
+from pipelink_rules.check.protocol.model import Action, Composition, Kind, Origin, unroll
 from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     MixedGenerations,
@@ -50,8 +38,8 @@ from pipelink_rules.check.protocol.transition_system import (
 
 MOST_ACTIONS = 4_000  # of a run
 MOST_TRIES = 8_000  # of a process in a state
-_WAITS = (WAIT, MEET)
-_FOLLOW = (READ, MMA, STORE, AWAIT, TOUCH)
+_WAITS = (Kind.WAIT, Kind.MEET)
+_FOLLOW = (Kind.READ, Kind.MMA, Kind.STORE, Kind.AWAIT, Kind.TOUCH)
 # problem -> what happens where it shows
 FAULTS: dict[type[Problem], str] = {
     NoOrder: ORDER,
@@ -227,7 +215,7 @@ class _Search:
     ) -> Iterator[tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]]:
         """The actions up to the next one that another process may notice."""
         steps: list[CounterexampleStep] = []
-        now, before = state, WAIT
+        now, before = state, str(Kind.WAIT)
         while (action := self.system.action(now, index)) is not None:
             if action.kind in _WAITS and before not in _WAITS:
                 break

@@ -20,22 +20,13 @@ from typing import NamedTuple
 
 from pipelink_rules.check.protocol.async_groups import completions, fences_after
 from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    ARRIVE,
     ASYNC_PROXY,
-    COPY,
     IN_TENSOR_MEMORY,
-    MEET,
-    READ,
     READS,
-    SIGNAL,
-    TENSOR_COMMIT,
-    TENSOR_MMA,
-    WAIT,
-    WRITE,
     WRITES,
     Action,
     Composition,
+    Kind,
     Position,
 )
 
@@ -154,7 +145,7 @@ class EventGraph:
         """
         for index, process in enumerate(self.composition.processes):
             places = [
-                at for at, action in enumerate(process.period) if action.kind == TENSOR_COMMIT
+                at for at, action in enumerate(process.period) if action.kind == Kind.TENSOR_COMMIT
             ]
             if not places:
                 continue
@@ -183,29 +174,31 @@ class EventGraph:
         composition, base = self.composition, self.base[index]
         for position, action in enumerate(composition.processes[index].period):
             node, kind = base + position, action.kind
-            if kind in (WAIT, ARRIVE, TENSOR_COMMIT):
+            if kind in (Kind.WAIT, Kind.ARRIVE, Kind.TENSOR_COMMIT):
                 items = composition.barriers[action.target].items
-            elif kind == COPY:
+            elif kind == Kind.COPY:
                 items = composition.barriers[action.barrier].items
-            elif kind in (SIGNAL, MEET):
+            elif kind in (Kind.SIGNAL, Kind.MEET):
                 items = composition.named[action.target].generations
             else:
                 continue
             if self.finite and action.item < 0:
                 self.waits[action.target, action.item].append(BarrierUse(index, position, 0, node))
                 continue
-            target = action.barrier if kind == COPY else action.target
+            target = action.barrier if kind == Kind.COPY else action.target
             item, ahead = self.split(action.item, items)
-            event = self._event("met" if kind in (SIGNAL, MEET) else "complete", target, item)
+            event = self._event(
+                "met" if kind in (Kind.SIGNAL, Kind.MEET) else "complete", target, item
+            )
             use = BarrierUse(index, position, ahead, node)
-            if kind in (WAIT, MEET):
+            if kind in (Kind.WAIT, Kind.MEET):
                 self.before[node].append((event, -ahead))
                 self.waits[target, item].append(use)
-            elif kind in (ARRIVE, SIGNAL):
+            elif kind in (Kind.ARRIVE, Kind.SIGNAL):
                 self.before[event].append((node, ahead))
                 self.arrivals[target, item].append(use)
             else:  # comes on its own, some time after
-                if kind == TENSOR_COMMIT:
+                if kind == Kind.TENSOR_COMMIT:
                     core, commits = self.cores[index]
                     node = self.base[core] + commits.index(position)
                     self.arrivals[target, item].append(
@@ -227,19 +220,19 @@ class EventGraph:
                 continue
             item, ahead = self.split(action.item, composition.memories[action.target].items)
             ends: tuple[Position, ...] = ((index, position),)
-            if kind == COPY:
+            if kind == Kind.COPY:
                 phase, later = self.split(action.item, composition.barriers[action.barrier].items)
                 ends = tuple(
                     (use.process, use.position + (later - use.ahead) * self.lengths[use.process])
                     for use in self.waits[action.barrier, phase]
                 )
-            elif kind in (TENSOR_MMA, ACCUMULATE):
+            elif kind in (Kind.TENSOR_MMA, Kind.ACCUMULATE):
                 ends = self._commits(index, position)
-            elif kind not in (READ, WRITE):
+            elif kind not in (Kind.READ, Kind.WRITE):
                 end = done.get(position)
                 ends = () if end is None else ((index, end),)
             exports = ends
-            if kind in IN_TENSOR_MEMORY and kind != ACCUMULATE:
+            if kind in IN_TENSOR_MEMORY and kind != Kind.ACCUMULATE:
                 exports = fences_after(actions, index, ends, self.finite)
             self.accesses[action.target, item].append(
                 MemoryAccess(

@@ -13,23 +13,7 @@ from typing import NamedTuple
 from pipelink_rules.check.protocol.cases import looping, ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.event_graph import EventGraph
-from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    ARRIVE,
-    COPY,
-    MEET,
-    MMA,
-    READ,
-    SIGNAL,
-    STORE,
-    TENSOR_COMMIT,
-    TENSOR_LOAD,
-    TENSOR_MMA,
-    TENSOR_STORE,
-    WAIT,
-    WRITE,
-    Action,
-)
+from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, TooManyOperations
 from pipelink_rules.contract.item_layout import tensor_columns
 from pipelink_rules.model.program import TENSOR_MEMORY
@@ -123,17 +107,17 @@ def timed_edges(graph: EventGraph, protocol: ProtocolIndex, latency: Latency) ->
     for accesses in graph.accesses.values():
         for access in accesses:
             kind = access.action.kind
-            if kind in (MMA, STORE, TENSOR_MMA, TENSOR_LOAD, TENSOR_STORE):
+            if kind in (Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD, Kind.TENSOR_STORE):
                 period = graph.composition.processes[access.process].period
                 lasts = _engine(access.action, protocol, latency, period)
-                lasts += latency.store if kind == STORE else 0
-                lasts += latency.tensor if kind in (TENSOR_MMA, TENSOR_LOAD) else 0
+                lasts += latency.store if kind == Kind.STORE else 0
+                lasts += latency.tensor if kind in (Kind.TENSOR_MMA, Kind.TENSOR_LOAD) else 0
                 for process, position in access.ends:
                     length = graph.lengths[process]
                     end = graph.base[process] + position % length
                     yield access.node, end, position // length, lasts
     for index, member in enumerate(graph.composition.processes):
-        for kind in (COPY, MMA, STORE, TENSOR_MMA, TENSOR_LOAD):
+        for kind in (Kind.COPY, Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD):
             places = [at for at, action in enumerate(member.period) if action.kind == kind]
             for number, place in enumerate(places):
                 after = (number + 1) % len(places)
@@ -149,36 +133,40 @@ def _cost(graph: EventGraph, earlier: int, later: int, latency: Latency) -> int:
     action = graph.actions[earlier]
     if action is None:
         return 0
-    if action.kind == COPY and graph.actions[later] is None:
+    if action.kind == Kind.COPY and graph.actions[later] is None:
         return latency.copy + action.bytes // latency.bytes if action.bytes > 0 else latency.copy
-    return {
-        WAIT: latency.wait,
-        ARRIVE: latency.arrive,
-        COPY: latency.issue,
-        MMA: latency.issue,
-        STORE: latency.issue,
-        TENSOR_MMA: latency.issue,
-        ACCUMULATE: 0,  # the same instruction
-        TENSOR_COMMIT: latency.issue,
-        TENSOR_LOAD: latency.issue,
-        TENSOR_STORE: latency.issue,
-        READ: latency.access,
-        WRITE: latency.access,
-        SIGNAL: latency.barrier,
-        MEET: latency.barrier,
-    }.get(action.kind, 1)
+    costs: dict[str, int] = {
+        Kind.WAIT: latency.wait,
+        Kind.ARRIVE: latency.arrive,
+        Kind.COPY: latency.issue,
+        Kind.MMA: latency.issue,
+        Kind.STORE: latency.issue,
+        Kind.TENSOR_MMA: latency.issue,
+        Kind.ACCUMULATE: 0,  # the same instruction
+        Kind.TENSOR_COMMIT: latency.issue,
+        Kind.TENSOR_LOAD: latency.issue,
+        Kind.TENSOR_STORE: latency.issue,
+        Kind.READ: latency.access,
+        Kind.WRITE: latency.access,
+        Kind.SIGNAL: latency.barrier,
+        Kind.MEET: latency.barrier,
+    }
+    return costs.get(action.kind, 1)
 
 
 def _engine(
     action: Action, protocol: ProtocolIndex, latency: Latency, period: Sequence[Action]
 ) -> int:
     """Cycles for which the copy engine, the tensor cores or their memory are busy with it."""
-    if action.kind == COPY:
+    if action.kind == Kind.COPY:
         return max(action.bytes, 0) // latency.bytes
-    if action.kind == STORE:
+    if action.kind == Kind.STORE:
         return latency.issue
     port = protocol.contracts[action.origin.instance].port(action.origin.name)
-    if action.kind in (TENSOR_LOAD, TENSOR_STORE):  # the accesses of an item share its columns
+    if action.kind in (
+        Kind.TENSOR_LOAD,
+        Kind.TENSOR_STORE,
+    ):  # the accesses of an item share its columns
         times = sum(other[:3] == action[:3] for other in period)
         return -(-tensor_columns(port) // max(times, 1)) * latency.column
     members = port.members
@@ -252,16 +240,16 @@ def _bottleneck(
     actions = [action for node in nodes if (action := graph.actions[node]) is not None]
     kinds = {action.kind for action in actions}
     copied = sorted({channel.name for channel in channels if channel.kind != TENSOR_MEMORY})
-    if copied and COPY in kinds:
+    if copied and Kind.COPY in kinds:
         return f"the latency of copies into {', '.join(copied)}", tuple(copied)
     if rings:
         return f"the hand-over through {', '.join(rings)}", tuple(rings)
     for kind, what in (
-        (MMA, "the tensor cores"),
-        (TENSOR_MMA, "the tensor cores"),
-        (TENSOR_LOAD, "loads from tensor memory"),
-        (STORE, "the stores"),
-        (COPY, "the bandwidth of copies"),
+        (Kind.MMA, "the tensor cores"),
+        (Kind.TENSOR_MMA, "the tensor cores"),
+        (Kind.TENSOR_LOAD, "loads from tensor memory"),
+        (Kind.STORE, "the stores"),
+        (Kind.COPY, "the bandwidth of copies"),
         ("", "the operations"),
     ):
         who = sorted({a.origin.owner for a in actions if kind in ("", a.kind)})

@@ -6,15 +6,7 @@ from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of
 from pipelink_rules.check.protocol.messages_order import OVERWRITTEN, damage, pair
-from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    AWAIT,
-    TENSOR_COMMIT,
-    TENSOR_LOAD,
-    TENSOR_MMA,
-    TENSOR_STORE,
-    Action,
-)
+from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
     MmaNotAwaited,
@@ -30,15 +22,22 @@ from pipelink_rules.check.protocol.protocol_problems import (
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
 
-_AWAIT = {TENSOR_LOAD: "await tensor load", TENSOR_STORE: "await tensor store"}
-_NAMES = {ACCUMULATE: "tcgen05.mma", TENSOR_LOAD: "tcgen05.ld", TENSOR_STORE: "tcgen05.st"}
+_AWAIT: dict[str, str] = {
+    Kind.TENSOR_LOAD: "await tensor load",
+    Kind.TENSOR_STORE: "await tensor store",
+}
+_NAMES: dict[str, str] = {
+    Kind.ACCUMULATE: "tcgen05.mma",
+    Kind.TENSOR_LOAD: "tcgen05.ld",
+    Kind.TENSOR_STORE: "tcgen05.st",
+}
 
 
 def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnostic:
     """PL0504: wgmma or tcgen05.mma may still read a stage that is given back."""
     first = case.problem.first
     port = first.origin.name
-    if first.kind == TENSOR_MMA:
+    if first.kind == Kind.TENSOR_MMA:
         reader = "tcgen05.mma"
         found = f"`release {port}` arrives at once: the tensor core is not asked"
         suggestions = [
@@ -74,7 +73,7 @@ def _depth(case: Found[OrderProblem]) -> int | None:
         action.amount
         for process in case.composition.processes
         for action in process.period
-        if action.kind == AWAIT
+        if action.kind == Kind.AWAIT
         and action.target == first.kind
         and action.origin.owner == first.origin.owner
     ]
@@ -203,7 +202,7 @@ def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap])
         port = first.origin.name
         found = f"no `commit mma -> {port}`: a plain arrival does not ask the tensor core"
         if any(
-            action.kind == TENSOR_COMMIT and action.origin.name == port
+            action.kind == Kind.TENSOR_COMMIT and action.origin.name == port
             for process in case.composition.processes
             for action in process.period
         ):
@@ -241,7 +240,7 @@ def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnost
     after = case.problem.after
     where = second.origin if after else first.origin
     if after:
-        getter = "acquire" if second.kind != TENSOR_LOAD else "wait"
+        getter = "acquire" if second.kind != Kind.TENSOR_LOAD else "wait"
         fix = f"add `fence tensor after` between `{getter} {where.name}` and `{where.text}`"
     else:
         fix = (
@@ -283,7 +282,7 @@ def tensor_access_not_awaited(
 ) -> Diagnostic:
     """PL0509: a role ends while tcgen05.ld or .st is not over."""
     action = case.problem.action
-    what = "tensor store" if action.kind == TENSOR_STORE else "tensor load"
+    what = "tensor store" if action.kind == Kind.TENSOR_STORE else "tensor load"
     return _tensor_access(
         index,
         case,

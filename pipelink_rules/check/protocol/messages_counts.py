@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.message_parts import memory_of, notes_of, subject_of
-from pipelink_rules.check.protocol.model import ARRIVALS, ARRIVE, COPY
+from pipelink_rules.check.protocol.model import ARRIVALS, Kind
 from pipelink_rules.check.protocol.process_builder import WARP
 from pipelink_rules.check.protocol.protocol_problems import (
     ItemNotAcquired,
@@ -132,7 +132,7 @@ def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
         for action in process.period:
             operation = action.origin.operation
             same = (action.barrier, action.item) == (problem.target, problem.item)
-            if action.kind == COPY and same and operation is not None:
+            if action.kind == Kind.COPY and same and operation is not None:
                 source = operation.source
                 brought[source] = brought.get(source, 0) + max(action.bytes, 0)
     copies = []
@@ -142,7 +142,7 @@ def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
         copies.append((where, f"`{source}` delivers {size or 'its'} bytes"))
     tx = port.tx_bytes
     expects = [
-        a for p in case.composition.processes for a in p.period if a.kind == ARRIVE and a.bytes
+        a for p in case.composition.processes for a in p.period if a.kind == Kind.ARRIVE and a.bytes
     ]
     never = not expects or not announced
     if delivered < 0:  # a bulk copy, whose size is a value of the work item: at most the tiles

@@ -6,7 +6,7 @@ from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found, is_live
 from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.message_parts import notes_of
-from pipelink_rules.check.protocol.model import MEET, WAIT, Action
+from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.protocol_problems import Deadlock, Edge, StarvedWait
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
@@ -66,7 +66,7 @@ def _steps(graph: EventGraph, cycle: tuple[Edge, ...]) -> list[Action]:
 
 
 def _said(action: Action) -> str:
-    return "waits here" if action.kind in (WAIT, MEET) else "gives only here"
+    return "waits here" if action.kind in (Kind.WAIT, Kind.MEET) else "gives only here"
 
 
 def _name(action: Action) -> str:
@@ -79,7 +79,7 @@ def _lines(steps: list[Action]) -> tuple[str, ...]:
     for place in range(len(steps) - 1, -1, -1):
         action, earlier = steps[place], steps[place - 1]
         owner = action.origin.owner
-        if action.kind in (WAIT, MEET) and earlier.kind not in (WAIT, MEET):
+        if action.kind in (Kind.WAIT, Kind.MEET) and earlier.kind not in (Kind.WAIT, Kind.MEET):
             lines.append(
                 f"{owner} waits at {_name(action)} for {_name(earlier)} of {earlier.origin.owner}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of, subject_of
-from pipelink_rules.check.protocol.model import ARRIVE, READS, Origin
+from pipelink_rules.check.protocol.model import READS, Kind, Origin
 from pipelink_rules.check.protocol.protocol_problems import (
     MixedGenerations,
     NoOrder,
@@ -162,7 +162,7 @@ def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnosti
     """PL0203: a wait or an arrival can take one phase for another."""
     problem = case.problem
     origin = problem.action.origin
-    arrives = problem.action.kind == ARRIVE
+    arrives = problem.action.kind == Kind.ARRIVE
     channel = index.protocol.channel_of[problem.target]
     stages = plural(case.stages[channel.name], "stage")
     return Diagnostic(

@@ -15,48 +15,55 @@ mbarrier.test_wait: the phase before the first counts as complete).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from pipelink_rules.model.operation import Operation
 from pipelink_rules.model.source_span import Span
 
 # In the names of objects of the other CTAs of a cluster.  All CTAs do the same, so what happens to
-# the objects of the first one happens to all, and only they are judged.
+# the objects of the first one happens to all, and only those are analyzed.
 ELSEWHERE = "@"
 
-# target is a barrier
-WAIT = "wait"  # until phase `item` is complete
-ARRIVE = "arrive"  # `amount` arrivals on phase `item`; announces `bytes`
-# target is a memory
-COPY = "copy"  # asynchronous write of `item`; completes `bytes` on `barrier`
-READ = "read"  # generic proxy
-WRITE = "write"
-MMA = "mma"  # one committed wgmma group reads `item` (asynchronous proxy)
-STORE = "store"  # one committed bulk store group reads it (asynchronous proxy)
-TENSOR_MMA = "tensor mma"  # tcgen05.mma reads `item` of a ring (asynchronous proxy)
-# target is a memory in tensor memory; all are asynchronous (PTX ISA, tcgen05 consistency model)
-ACCUMULATE = "accumulate"  # the same tcgen05.mma adds to `item`
-TENSOR_LOAD = "tensor load"  # tcgen05.ld
-TENSOR_STORE = "tensor store"  # tcgen05.st
-# target is a barrier
-TENSOR_COMMIT = "tensor commit"  # `amount` arrivals on phase `item` once the mma before it are over
-# target is "mma", "store", TENSOR_LOAD or TENSOR_STORE
-AWAIT = "await"  # until at most `amount` groups of that kind are pending
-FENCE = "fence"  # between the generic and the asynchronous proxy
-BEFORE = "before"  # tcgen05.fence::before_thread_sync
-AFTER = "after"  # tcgen05.fence::after_thread_sync
-# target is a named barrier
-SIGNAL = "signal"  # `amount` threads arrive at generation `item`
-MEET = "meet"  # wait for it
-# target is a register port
-TOUCH = "touch"  # its accumulators are used while at most `amount` wgmma groups may be pending
-SOME = 1 << 30  # `amount` of a touch of registers that need not be those of pending groups
 
-WRITES = (COPY, WRITE, ACCUMULATE, TENSOR_STORE)
-READS = (READ, MMA, STORE, TENSOR_MMA, TENSOR_LOAD)
-ARRIVALS = (ARRIVE, TENSOR_COMMIT)
-ASYNC_PROXY = (COPY, MMA, STORE, TENSOR_MMA)
-IN_TENSOR_MEMORY = (ACCUMULATE, TENSOR_LOAD, TENSOR_STORE)
+class Kind(StrEnum):
+    """What an action does.  The comments say what its target is."""
+
+    # a barrier
+    WAIT = "wait"  # until phase `item` is complete
+    ARRIVE = "arrive"  # `amount` arrivals on phase `item`; expects `bytes`
+    # a memory
+    COPY = "copy"  # asynchronous write of `item`; completes `bytes` on `barrier`
+    READ = "read"  # generic proxy
+    WRITE = "write"
+    MMA = "mma"  # one committed wgmma group reads `item` (asynchronous proxy)
+    STORE = "store"  # one committed bulk store group reads it (asynchronous proxy)
+    TENSOR_MMA = "tensor mma"  # tcgen05.mma reads `item` of a ring (asynchronous proxy)
+    # a memory in tensor memory; all are asynchronous (PTX ISA, tcgen05 consistency model)
+    ACCUMULATE = "accumulate"  # the same tcgen05.mma adds to `item`
+    TENSOR_LOAD = "tensor load"  # tcgen05.ld
+    TENSOR_STORE = "tensor store"  # tcgen05.st
+    # a barrier
+    TENSOR_COMMIT = "tensor commit"  # `amount` arrivals on phase `item` after the mma before it
+    # MMA, STORE, TENSOR_LOAD or TENSOR_STORE
+    AWAIT = "await"  # until at most `amount` groups of that kind are pending
+    # nothing
+    FENCE = "fence"  # between the generic and the asynchronous proxy
+    BEFORE = "before"  # tcgen05.fence::before_thread_sync
+    AFTER = "after"  # tcgen05.fence::after_thread_sync
+    # a named barrier
+    SIGNAL = "signal"  # `amount` threads arrive at generation `item`
+    MEET = "meet"  # wait for it
+    # a register port
+    TOUCH = "touch"  # its accumulators are used while at most `amount` wgmma groups are pending
+
+
+SOME = 1 << 30  # `amount` of a touch of registers that need not be those of pending groups
+WRITES = (Kind.COPY, Kind.WRITE, Kind.ACCUMULATE, Kind.TENSOR_STORE)
+READS = (Kind.READ, Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD)
+ARRIVALS = (Kind.ARRIVE, Kind.TENSOR_COMMIT)
+ASYNC_PROXY = (Kind.COPY, Kind.MMA, Kind.STORE, Kind.TENSOR_MMA)
+IN_TENSOR_MEMORY = (Kind.ACCUMULATE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE)
 
 Position = tuple[int, int]  # process, actions since its period 0 began
 
@@ -149,11 +156,11 @@ class Composition:
 
     def per_period(self, action: Action) -> int:
         """Items (or generations) per period of what the action is about."""
-        if action.kind == WAIT or action.kind in ARRIVALS:
+        if action.kind == Kind.WAIT or action.kind in ARRIVALS:
             return self.barriers[action.target].items
         if action.kind in WRITES or action.kind in READS:
             return self.memories[action.target].items
-        if action.kind in (SIGNAL, MEET):
+        if action.kind in (Kind.SIGNAL, Kind.MEET):
             return self.named[action.target].generations
         return 0
 

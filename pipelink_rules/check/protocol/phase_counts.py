@@ -7,15 +7,12 @@ from collections.abc import Iterator
 
 from pipelink_rules.check.protocol.model import (
     ARRIVALS,
-    COPY,
-    MEET,
     READS,
-    SIGNAL,
     UNKNOWN,
-    WAIT,
     WRITES,
     Action,
     Composition,
+    Kind,
 )
 from pipelink_rules.check.protocol.protocol_problems import (
     Problem,
@@ -39,13 +36,13 @@ def missing_arrivals(run: Composition) -> Iterator[Problem]:
     came: dict[tuple[str, int], int] = defaultdict(int)
     for process in run.processes:
         for action in process.period:
-            if action.kind == SIGNAL or action.kind in ARRIVALS:
+            if action.kind == Kind.SIGNAL or action.kind in ARRIVALS:
                 came[action.target, action.item] += action.amount
     needed = {name: barrier.arrivals for name, barrier in run.barriers.items()}
     needed |= {name: barrier.threads for name, barrier in run.named.items()}
     for process in run.processes:
         for action in process.period:
-            if action.kind in (WAIT, MEET) and action.item >= 0:
+            if action.kind in (Kind.WAIT, Kind.MEET) and action.item >= 0:
                 found = came[action.target, action.item]
                 if found < needed[action.target]:
                     yield StarvedWait(action.target, action, found, needed[action.target])
@@ -60,7 +57,7 @@ def _phases(composition: Composition) -> Iterator[Problem]:
             if action.kind in ARRIVALS:
                 items = composition.barriers[action.target].items
                 arrivals[action.target, action.item % items].append(action)
-            elif action.kind == COPY:
+            elif action.kind == Kind.COPY:
                 items = composition.barriers[action.barrier].items
                 copies[action.barrier, action.item % items].append(action)
     for name, barrier in composition.barriers.items():
@@ -86,7 +83,7 @@ def _generations(composition: Composition) -> Iterator[Problem]:
     used: dict[str, Action] = {}
     for process in composition.processes:
         for action in process.period:
-            if action.kind == SIGNAL:
+            if action.kind == Kind.SIGNAL:
                 generations = composition.named[action.target].generations
                 came[action.target, action.item % generations].append(action)
                 used.setdefault(action.target, action)

@@ -14,32 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    AFTER,
-    ARRIVE,
-    AWAIT,
-    BEFORE,
-    COPY,
-    FENCE,
-    MEET,
-    MMA,
-    READ,
-    SIGNAL,
-    SOME,
-    STORE,
-    TENSOR_COMMIT,
-    TENSOR_LOAD,
-    TENSOR_MMA,
-    TENSOR_STORE,
-    TOUCH,
-    UNKNOWN,
-    WAIT,
-    WRITE,
-    Action,
-    Origin,
-    Process,
-)
+from pipelink_rules.check.protocol.model import SOME, UNKNOWN, Action, Kind, Origin, Process
 from pipelink_rules.check.protocol.protocol_index import (
     WARPGROUP,
     ProtocolIndex,
@@ -56,12 +31,12 @@ from pipelink_rules.model.program import HANDOVER, RING, TENSOR_MEMORY, Channel
 Work = Mapping[str, int]  # the fields of one work item
 RingEnd = tuple[str, tuple[str, str]]  # memory, (instance, port)
 KINDS = {  # what an access of a channel is
-    RING: {"write": WRITE, "read": READ, "mma": MMA, "store": STORE},
-    TENSOR_MEMORY: {"write": TENSOR_STORE, "read": TENSOR_LOAD},
+    RING: {"write": Kind.WRITE, "read": Kind.READ, "mma": Kind.MMA, "store": Kind.STORE},
+    TENSOR_MEMORY: {"write": Kind.TENSOR_STORE, "read": Kind.TENSOR_LOAD},
 }
 MOST_ACTIONS = 20_000  # of one process and period
 WARP = 32  # threads
-FENCES = {"async": FENCE, "tensor before": BEFORE, "tensor after": AFTER}
+FENCES = {"async": Kind.FENCE, "tensor before": Kind.BEFORE, "tensor after": Kind.AFTER}
 
 
 class Cursor:
@@ -186,10 +161,10 @@ class RingCursors:
         channel = self.protocol.channels[instance, op.target]
         if op.verb == "acquire":
             item = self._step(memory, instance, origin)
-            self._add(WAIT, empty, item - self.stages[channel.name], origin=origin)
+            self._add(Kind.WAIT, empty, item - self.stages[channel.name], origin=origin)
             return
         if op.verb == "wait":
-            self._add(WAIT, full, self._step(memory, instance, origin), origin=origin)
+            self._add(Kind.WAIT, full, self._step(memory, instance, origin), origin=origin)
             return
         cursor = self.cursors.get((memory, (instance, op.target)))
         current = cursor.current if cursor else None
@@ -206,11 +181,11 @@ class RingCursors:
             if op.verb == "expect":
                 size = announced(self.protocol, self.warp_set, instance, op.target, self.work)
             if count:
-                self.actions.append(Action(ARRIVE, full, current, count, size, "", origin))
+                self.actions.append(Action(Kind.ARRIVE, full, current, count, size, "", origin))
         elif op.verb == "copy":
             self._copy(instance, op, current, origin)
         elif op.verb == "mma" and op.source:
-            self._add(TENSOR_MMA, memory, current, origin=origin)
+            self._add(Kind.TENSOR_MMA, memory, current, origin=origin)
             self._accumulate(instance, op)
         else:
             self._add(KINDS[channel.kind][op.verb], memory, current, origin=origin)
@@ -222,7 +197,7 @@ class RingCursors:
         for cta in self._reached(channel) if count else ():
             empty = self._ring(instance, op.target)[2]
             barrier = empty if cta == self.cta else ring_names(channel, 0, cta)[2]
-            self._add(ARRIVE, barrier, item, count, origin=origin)
+            self._add(Kind.ARRIVE, barrier, item, count, origin=origin)
 
     def _tensor_commit(
         self, instance: str, op: Operation, channel: Channel, item: int, origin: Origin
@@ -230,7 +205,7 @@ class RingCursors:
         for cta in self._reached(channel):
             _, full, empty = ring_names(channel, 0, cta)
             barrier = full if channel.producer == (instance, op.target) else empty
-            self._add(TENSOR_COMMIT, barrier, item, self.warp_set.warps, origin=origin)
+            self._add(Kind.TENSOR_COMMIT, barrier, item, self.warp_set.warps, origin=origin)
 
     def _accumulate(self, instance: str, op: Operation) -> None:
         """The other half of a tcgen05.mma: what it does to tensor memory."""
@@ -240,7 +215,7 @@ class RingCursors:
         if cursor is None or cursor.current is None:
             self.problems.append(ItemNotAcquired(memory, Action("mma", memory, origin=origin)))
         else:
-            self._add(ACCUMULATE, memory, cursor.current, origin=origin)
+            self._add(Kind.ACCUMULATE, memory, cursor.current, origin=origin)
 
     def _copy(self, instance: str, op: Operation, item: int, origin: Origin) -> None:
         """One copy, or the part of it that this CTA brings to every CTA of its group."""
@@ -255,7 +230,7 @@ class RingCursors:
             size //= len(group)
         for cta in group:
             memory, full, _ = ring_names(channel, 0, cta)
-            self.actions.append(Action(COPY, memory, item, 1, size, full, origin))
+            self.actions.append(Action(Kind.COPY, memory, item, 1, size, full, origin))
 
     def _reached(self, channel: Channel) -> tuple[int, ...]:
         """The CTAs that are released to, in an order that looks alike from all of them.
@@ -346,19 +321,19 @@ class ProcessBuilder(RingCursors):
         count = self.warp_set.warps
         if gives:
             stages = self.stages[channel.name]
-            self._add(TOUCH, port.name, amount=0, origin=origin)
-            self._add(WAIT, empty, item - stages, origin=origin)
-            self._add(WRITE, memory, item, origin=origin)
-            self._add(ARRIVE, full, item, count, origin=origin)
+            self._add(Kind.TOUCH, port.name, amount=0, origin=origin)
+            self._add(Kind.WAIT, empty, item - stages, origin=origin)
+            self._add(Kind.WRITE, memory, item, origin=origin)
+            self._add(Kind.ARRIVE, full, item, count, origin=origin)
         else:
-            self._add(WAIT, full, item, origin=origin)
-            self._add(READ, memory, item, origin=origin)
-            self._add(ARRIVE, empty, item, count, origin=origin)
+            self._add(Kind.WAIT, full, item, origin=origin)
+            self._add(Kind.READ, memory, item, origin=origin)
+            self._add(Kind.ARRIVE, empty, item, count, origin=origin)
 
     def _op(self, instance: str, role: Role, op: Operation, origin: Origin) -> None:
         verb = op.verb
         if verb == "await":
-            self._add(AWAIT, op.target, amount=op.count, origin=origin)
+            self._add(Kind.AWAIT, op.target, amount=op.count, origin=origin)
         elif verb == "fence":
             if op.target in FENCES:  # the other one is about global memory
                 self._add(FENCES[op.target], origin=origin)
@@ -391,7 +366,7 @@ class ProcessBuilder(RingCursors):
         self.pieces[name] = stages
         if op.verb == "write":
             self.written[name] += 1
-        kind = {"write": WRITE, "read": READ, "store": STORE}[op.verb]
+        kind = {"write": Kind.WRITE, "read": Kind.READ, "store": Kind.STORE}[op.verb]
         self._add(kind, name, self.written[name] - 1, origin=origin)
 
     def _counts_on(self, instance: str, role: Role) -> bool:
@@ -404,9 +379,9 @@ class ProcessBuilder(RingCursors):
         port = self.protocol.contracts[instance].port(op.target)
         if port.space == "registers":
             allowed = port.pending if op.verb == "write" else 0
-            self._add(TOUCH, port.name, amount=allowed, origin=origin)
+            self._add(Kind.TOUCH, port.name, amount=allowed, origin=origin)
         elif port.space == "global" and op.verb == "write" and self._loads(instance, origin.role):
-            self._add(TOUCH, port.name, amount=SOME, origin=origin)
+            self._add(Kind.TOUCH, port.name, amount=SOME, origin=origin)
 
     def _loads(self, instance: str, role: str) -> bool:
         """Whether a role loads from tensor memory: what it writes may not be there yet."""
@@ -422,6 +397,6 @@ class ProcessBuilder(RingCursors):
             self.first[name] = origin
         turn = self.turn.get(name, 0)
         self.turn[name] = turn + 1
-        self._add(SIGNAL, name, turn, WARP * self.warp_set.warps, origin=origin)
+        self._add(Kind.SIGNAL, name, turn, WARP * self.warp_set.warps, origin=origin)
         if op.verb == "sync":
-            self._add(MEET, name, turn, origin=origin)
+            self._add(Kind.MEET, name, turn, origin=origin)

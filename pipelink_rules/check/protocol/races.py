@@ -23,15 +23,7 @@ from functools import partial
 
 from pipelink_rules.check.protocol.async_groups import fence_of
 from pipelink_rules.check.protocol.event_graph import BarrierUse, EventGraph, MemoryAccess
-from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    ELSEWHERE,
-    IN_TENSOR_MEMORY,
-    MMA,
-    STORE,
-    TENSOR_MMA,
-    Action,
-)
+from pipelink_rules.check.protocol.model import ELSEWHERE, IN_TENSOR_MEMORY, Action, Kind
 from pipelink_rules.check.protocol.protocol_problems import (
     MixedGenerations,
     MmaStillReads,
@@ -99,8 +91,10 @@ def _in_shared_memory(
     if fenced and clocks.passed(row, first.ends, apart, False):
         return NoProxyFence
     started = ((first.process, first.position),)
-    if first.action.kind in (MMA, TENSOR_MMA, STORE) and clocks.passed(row, started, apart, False):
-        return StoreStillReads if first.action.kind == STORE else MmaStillReads
+    if first.action.kind in (Kind.MMA, Kind.TENSOR_MMA, Kind.STORE) and clocks.passed(
+        row, started, apart, False
+    ):
+        return StoreStillReads if first.action.kind == Kind.STORE else MmaStillReads
     return _never_first(clocks, first, second, apart)
 
 
@@ -110,9 +104,9 @@ def _in_tensor_memory(
     graph = clocks.graph
     here = clocks.rows[second.node]
     if first.process == second.process:
-        if first.action.kind == second.action.kind == ACCUMULATE:
+        if first.action.kind == second.action.kind == Kind.ACCUMULATE:
             return None
-        if first.action.kind != ACCUMULATE:  # the wait is enough
+        if first.action.kind != Kind.ACCUMULATE:  # the wait is enough
             return None if clocks.passed(here, first.ends, apart, False) else TensorMemoryOverlap
     actions = graph.composition.processes[second.process].period
     fence = fence_of(actions, second.position, graph.finite)

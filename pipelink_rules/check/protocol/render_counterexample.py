@@ -6,19 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.counterexample import Counterexample, CounterexampleStep
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    READ,
-    SIGNAL,
-    TOUCH,
-    WAIT,
-    WRITE,
-    Action,
-)
+from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.transition_system import (
     ORDER,
     PHASE,
@@ -118,7 +106,7 @@ class _Renderer:
         rows: list[_Row] = []
         for step in steps:
             action = self.system.programs[step.process][step.position]
-            if step.lands or action.kind in (TOUCH, MEET) or self._idle(step, action):
+            if step.lands or action.kind in (Kind.TOUCH, Kind.MEET) or self._idle(step, action):
                 continue
             who, where = self._who(step.process, action), self._where(action)
             row = _Row(who, (action.origin.text,), where, where[0] if where else 0)
@@ -133,7 +121,7 @@ class _Renderer:
     def _idle(self, step: CounterexampleStep, action: Action) -> bool:
         """Whether it awaits groups of which none is pending."""
         groups = self.system.pending[step.process][step.position]
-        return action.kind == AWAIT and not any(
+        return action.kind == Kind.AWAIT and not any(
             self.system.programs[index][position].kind == action.target
             for index, position in groups
         )
@@ -143,12 +131,12 @@ class _Renderer:
 
     def _where(self, action: Action) -> tuple[int, int] | None:
         """The item that an action is about, and its stage."""
-        if action.kind in (WAIT, ARRIVE):
+        if action.kind in (Kind.WAIT, Kind.ARRIVE):
             stages = self.counterexample.run.barriers[action.target].stages
             # A producer waits until the item is gone that was in the stage before.
-            ahead = stages if action.kind == WAIT and action.target.endswith(".empty") else 0
+            ahead = stages if action.kind == Kind.WAIT and action.target.endswith(".empty") else 0
             return action.item + ahead, action.item % stages
-        if action.kind in (AWAIT, FENCE, SIGNAL, MEET, TOUCH):
+        if action.kind in (Kind.AWAIT, Kind.FENCE, Kind.SIGNAL, Kind.MEET, Kind.TOUCH):
             return None
         return action.item, action.item % self.counterexample.run.memories[action.target].stages
 
@@ -188,7 +176,7 @@ class _Renderer:
         of = f"`{other.origin.text}` of `{other.origin.owner}`"
         if fault.kind == PROXY:
             item = "" if other.item == action.item else f" of item {other.item}"
-            if action.kind == COPY:
+            if action.kind == Kind.COPY:
                 return f"no fence: it may overtake {of}{item}"
             return f"no fence: it need not see {of}{item}"
         if fault.kind == PHASE:
@@ -197,7 +185,7 @@ class _Renderer:
             ]
             stages = self.counterexample.run.barriers[action.target].stages
             counted = state.phases[at][0] * stages + action.item % stages
-            if action.kind == ARRIVE:
+            if action.kind == Kind.ARRIVE:
                 return f"it counts for item {counted}, which is not complete"
             return f"the barrier is at item {counted}, and its parity looks the same"
         if fault.kind != ORDER:
@@ -207,12 +195,12 @@ class _Renderer:
         flying = [programs[i][p] for i, p in fault.others if (i, p) in state.flying]
         if flying:
             return f"`{flying[0].origin.text}` still writes item {flying[0].item} there"
-        if action.kind in (COPY, WRITE) and other.kind not in (COPY, WRITE):
+        if action.kind in (Kind.COPY, Kind.WRITE) and other.kind not in (Kind.COPY, Kind.WRITE):
             return f"{of} still reads item {other.item} there"
         holds = state.contents[self.system.slots[self.system.slot(fault.place)]][0]
-        if action.kind in (COPY, WRITE):
+        if action.kind in (Kind.COPY, Kind.WRITE):
             return f"it wipes out item {holds}"
-        verb = "finds" if action.kind == READ else "reads"
+        verb = "finds" if action.kind == Kind.READ else "reads"
         return f"it {verb} " + ("what was there before" if holds < 0 else f"item {holds} there")
 
 

@@ -12,29 +12,26 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    MMA,
-    READ,
-    SIGNAL,
-    STORE,
-    TOUCH,
-    UNKNOWN,
-    WAIT,
-    WRITE,
-    Action,
-    Barrier,
-    Composition,
-    Memory,
-)
+from pipelink_rules.check.protocol.model import UNKNOWN, Action, Barrier, Composition, Kind, Memory
 
 T = TypeVar("T")
 
-KNOWN = frozenset((WAIT, ARRIVE, COPY, READ, WRITE, MMA, STORE, AWAIT, FENCE, SIGNAL, MEET, TOUCH))
+KNOWN = frozenset(
+    (
+        Kind.WAIT,
+        Kind.ARRIVE,
+        Kind.COPY,
+        Kind.READ,
+        Kind.WRITE,
+        Kind.MMA,
+        Kind.STORE,
+        Kind.AWAIT,
+        Kind.FENCE,
+        Kind.SIGNAL,
+        Kind.MEET,
+        Kind.TOUCH,
+    )
+)
 Place = tuple[int, int]  # process, position
 Slot = tuple[str, int]  # memory, stage
 
@@ -84,13 +81,13 @@ class TransitionSystem:
         copies: dict[tuple[str, int], list[Place]] = defaultdict(list)
         for index, program in enumerate(self.programs):
             for position, action in enumerate(program):
-                if action.kind in (COPY, WRITE):
+                if action.kind in (Kind.COPY, Kind.WRITE):
                     self.writes[action.target, action.item].append((index, position))
-                if action.kind == ARRIVE:
+                if action.kind == Kind.ARRIVE:
                     announced[action.target, action.item] += action.bytes
-                elif action.kind == COPY and action.bytes == UNKNOWN:
+                elif action.kind == Kind.COPY and action.bytes == UNKNOWN:
                     copies[action.barrier, action.item].append((index, position))
-                elif action.kind == COPY:
+                elif action.kind == Kind.COPY:
                     self.bytes[index, position] = action.bytes
         for phase, places in copies.items():
             for place in places:
@@ -115,7 +112,7 @@ class TransitionSystem:
 
     def passes(self, state: RunState, action: Action) -> bool | None:
         """Whether a wait passes now; None where it takes one phase for another."""
-        if action.kind == MEET:
+        if action.kind == Kind.MEET:
             wanted = (action.item + 1) * self.run.named[action.target].threads
             return state.rounds[self.named[action.target]] >= wanted
         number, at = self._phase(action.target, action.item)
@@ -132,25 +129,25 @@ class TransitionSystem:
         action, place = self.programs[index][position], (index, position)
         moved = state._replace(positions=_put(state.positions, index, position + 1))
         kind = action.kind
-        if kind in (WAIT, MEET):
+        if kind in (Kind.WAIT, Kind.MEET):
             passed = self.passes(state, action)
             if passed is None:
                 return None, Fault(PHASE, place)
             return (moved if passed else None), None
-        if kind == ARRIVE:
+        if kind == Kind.ARRIVE:
             number, at = self._phase(action.target, action.item)
             if state.phases[at][0] != number:
                 return None, Fault(PHASE, place)
             return self._counted(moved, at, action.target, action.amount, action.bytes), None
-        if kind == SIGNAL:
+        if kind == Kind.SIGNAL:
             at = self.named[action.target]
             came = state.rounds[at]
             if came // self.run.named[action.target].threads != action.item:
                 return None, Fault(ROUND, place)
             return moved._replace(rounds=_put(state.rounds, at, came + action.amount)), None
-        if kind == FENCE:
+        if kind == Kind.FENCE:
             return moved._replace(unseen=frozenset()) if state.unseen else moved, None
-        if kind in (COPY, WRITE, READ, MMA, STORE):
+        if kind in (Kind.COPY, Kind.WRITE, Kind.READ, Kind.MMA, Kind.STORE):
             return self._access(state, moved, place, action)
         return moved, None  # awaits and touches: what is pending depends on the position alone
 
@@ -171,10 +168,10 @@ class TransitionSystem:
         wrong = [
             other
             for other in state.flying
-            if self.slot(other) == slot and (kind != COPY or self._item(other) != item)
+            if self.slot(other) == slot and (kind != Kind.COPY or self._item(other) != item)
         ]
         holds, pieces = state.contents[at]
-        if kind in (COPY, WRITE):
+        if kind in (Kind.COPY, Kind.WRITE):
             wrong += [other for other in self._reading(state) if self.slot(other) == slot]
             if holds > item:
                 wrong += self.writes[target, holds]
@@ -184,16 +181,16 @@ class TransitionSystem:
         if wrong:
             return None, Fault(ORDER, place, tuple(wrong))
         fault = self._crossing(state, place, action, slot)
-        if kind == COPY:
+        if kind == Kind.COPY:
             return moved._replace(flying=moved.flying | {place}), fault
-        if kind == WRITE:
+        if kind == Kind.WRITE:
             moved = moved._replace(contents=_put(state.contents, at, _more(holds, pieces, item)))
-        if kind in (READ, WRITE):
+        if kind in (Kind.READ, Kind.WRITE):
             moved = moved._replace(unseen=moved.unseen | {place})
         return moved, fault
 
     def _crossing(self, state: RunState, place: Place, action: Action, slot: Slot) -> Fault | None:
-        if action.kind in (READ, WRITE) or not state.unseen:
+        if action.kind in (Kind.READ, Kind.WRITE) or not state.unseen:
             return None
         met = [
             other
@@ -201,8 +198,8 @@ class TransitionSystem:
             if self.slot(other) == slot
             and (
                 self._item(other) != action.item
-                if action.kind == COPY
-                else self.at(other).kind == WRITE
+                if action.kind == Kind.COPY
+                else self.at(other).kind == Kind.WRITE
             )
         ]
         return Fault(PROXY, place, tuple(met)) if met else None
@@ -247,9 +244,9 @@ def _pending(index: int, program: tuple[Action, ...]) -> Iterator[tuple[Place, .
     groups: deque[tuple[str, Place]] = deque()
     for position, action in enumerate(program):
         yield tuple(place for _, place in groups)
-        if action.kind in (MMA, STORE):
+        if action.kind in (Kind.MMA, Kind.STORE):
             groups.append((action.kind, (index, position)))
-        elif action.kind == AWAIT:
+        elif action.kind == Kind.AWAIT:
             mine = [group for group in groups if group[0] == action.target]
             for group in mine[: max(len(mine) - action.amount, 0)]:
                 groups.remove(group)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from operator import add
 
 from pipelink_rules.check.protocol.event_graph import EventGraph
-from pipelink_rules.check.protocol.model import FENCE, Position
+from pipelink_rules.check.protocol.model import Kind, Position
 
 NEVER = float("-inf")
 Row = list[float]
@@ -43,7 +43,7 @@ class VectorClocks:
             if owner >= 0:
                 row[owner] = graph.position[node]
                 action = graph.actions[node]
-                if action is not None and action.kind == FENCE:
+                if action is not None and action.kind == Kind.FENCE:
                     row[count:] = row[:count]
             if row != rows[node]:
                 rows[node] = row

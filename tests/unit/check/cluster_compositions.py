@@ -6,20 +6,7 @@ import random
 
 from unit.check.compositions import act
 
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MMA,
-    READ,
-    WAIT,
-    Action,
-    Barrier,
-    Composition,
-    Memory,
-    Process,
-)
+from pipelink_rules.check.protocol.model import Action, Barrier, Composition, Kind, Memory, Process
 
 CTAS = (0, 1)
 
@@ -52,18 +39,18 @@ def cluster(rng: random.Random) -> Composition:
         held: list[Action] = []
         for x in range(trip):
             step = [
-                act(WAIT, f"e{cta}", x - stages + stages * early),
-                act(ARRIVE, f"f{cta}", x, 1, announce[cta]),
-                *(act(COPY, f"A{to}", x, 1, 32, f"f{to}") for to in group),
+                act(Kind.WAIT, f"e{cta}", x - stages + stages * early),
+                act(Kind.ARRIVE, f"f{cta}", x, 1, announce[cta]),
+                *(act(Kind.COPY, f"A{to}", x, 1, 32, f"f{to}") for to in group),
             ]
             if wrong(0.04):
                 step = [*step[1:], step[0]]
             load += step
-            use = [act(READ, f"A{cta}", x)] + ([] if wrong(0.2) else [act(FENCE)])
+            use = [act(Kind.READ, f"A{cta}", x)] + ([] if wrong(0.2) else [act(Kind.FENCE)])
             if not generic:
-                use = [act(MMA, f"A{cta}", x), act(AWAIT, "mma", 0, int(wrong()))]
-            mma += [act(WAIT, f"f{cta}", x), *use]
-            gives = [act(ARRIVE, f"e{to}", x) for to in releases[cta]]
+                use = [act(Kind.MMA, f"A{cta}", x), act(Kind.AWAIT, "mma", 0, int(wrong()))]
+            mma += [act(Kind.WAIT, f"f{cta}", x), *use]
+            gives = [act(Kind.ARRIVE, f"e{to}", x) for to in releases[cta]]
             if wrong(0.1):  # late: behind the next wait
                 held += gives
             else:

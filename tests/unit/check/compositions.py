@@ -5,20 +5,10 @@ from __future__ import annotations
 import random
 
 from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    MMA,
-    READ,
-    SIGNAL,
-    STORE,
-    WAIT,
-    WRITE,
     Action,
     Barrier,
     Composition,
+    Kind,
     Memory,
     Named,
     Origin,
@@ -49,16 +39,20 @@ def gemm(
     load, mma = [], []
     for x in range(trip):
         load += [
-            act(WAIT, "empty", x - stages + empty_shift),
-            act(ARRIVE, "full", x, 1, announce),
-            act(COPY, "ab", x, 1, 64, "full"),
+            act(Kind.WAIT, "empty", x - stages + empty_shift),
+            act(Kind.ARRIVE, "full", x, 1, announce),
+            act(Kind.COPY, "ab", x, 1, 64, "full"),
         ]
-        mma += [act(WAIT, "full", x + full_shift), act(MMA, "ab", x), act(AWAIT, "mma", 0, depth)]
+        mma += [
+            act(Kind.WAIT, "full", x + full_shift),
+            act(Kind.MMA, "ab", x),
+            act(Kind.AWAIT, "mma", 0, depth),
+        ]
         if x >= lag:
-            mma.append(act(ARRIVE, "empty", x - lag, arrive))
+            mma.append(act(Kind.ARRIVE, "empty", x - lag, arrive))
     if flush:
-        mma.append(act(AWAIT, "mma", 0, 0))
-        mma += [act(ARRIVE, "empty", x, arrive) for x in range(max(trip - lag, 0), trip)]
+        mma.append(act(Kind.AWAIT, "mma", 0, 0))
+        mma += [act(Kind.ARRIVE, "empty", x, arrive) for x in range(max(trip - lag, 0), trip)]
     return Composition(
         {"full": Barrier(stages, 1, trip), "empty": Barrier(stages, empty, trip)},
         {"ab": Memory(stages, trip)},
@@ -69,10 +63,10 @@ def gemm(
 
 def epilogue(fence: bool = True, drained: bool = True) -> Composition:
     """One role writes C, another stores it; two named barriers order them."""
-    write = [*_meet("free", 0, 128), act(WRITE, "C", 0)]
-    write += ([act(FENCE)] if fence else []) + _meet("full", 0, 128)
-    store = [*_meet("free", 0, 32), *_meet("full", 0, 32), act(STORE, "C", 0)]
-    store.append(act(AWAIT, "store", 0, 0 if drained else 1))
+    write = [*_meet("free", 0, 128), act(Kind.WRITE, "C", 0)]
+    write += ([act(Kind.FENCE)] if fence else []) + _meet("full", 0, 128)
+    store = [*_meet("free", 0, 32), *_meet("full", 0, 32), act(Kind.STORE, "C", 0)]
+    store.append(act(Kind.AWAIT, "store", 0, 0 if drained else 1))
     named = {"free": Named(160, 1), "full": Named(160, 1)}
     return Composition(
         {},
@@ -83,7 +77,7 @@ def epilogue(fence: bool = True, drained: bool = True) -> Composition:
 
 
 def _meet(name: str, item: int, threads: int) -> list[Action]:
-    return [act(SIGNAL, name, item, threads), act(MEET, name, item)]
+    return [act(Kind.SIGNAL, name, item, threads), act(Kind.MEET, name, item)]
 
 
 def ping_pong(first: bool = True) -> Composition:
@@ -92,19 +86,19 @@ def ping_pong(first: bool = True) -> Composition:
     def warpgroup(mine: str, other: str, ahead: int) -> tuple[Action, ...]:
         return (
             *_meet(mine, 0, 128),
-            act(WAIT, "full", 0),
-            act(MMA, "KV", 0),
-            act(SIGNAL, other, ahead, 128),
-            act(AWAIT, "mma", 0, 0),
-            act(ARRIVE, "empty", 0),
+            act(Kind.WAIT, "full", 0),
+            act(Kind.MMA, "KV", 0),
+            act(Kind.SIGNAL, other, ahead, 128),
+            act(Kind.AWAIT, "mma", 0, 0),
+            act(Kind.ARRIVE, "empty", 0),
         )
 
     load = (
-        act(WAIT, "empty", -2),
-        act(ARRIVE, "full", 0, 1, 64),
-        act(COPY, "KV", 0, 1, 64, "full"),
+        act(Kind.WAIT, "empty", -2),
+        act(Kind.ARRIVE, "full", 0, 1, 64),
+        act(Kind.COPY, "KV", 0, 1, 64, "full"),
     )
-    prologue = (act(SIGNAL, "turn0", 0, 128),) if first else ()
+    prologue = (act(Kind.SIGNAL, "turn0", 0, 128),) if first else ()
     return Composition(
         {"full": Barrier(2, 1, 1), "empty": Barrier(2, 2, 1)},
         {"KV": Memory(2, 1)},
@@ -132,30 +126,34 @@ def chain(rng: random.Random) -> Composition:
     load, mma, epi = [], [], []
     for x in range(trip):
         load += [
-            act(WAIT, "e", x - one + one * early),
-            act(ARRIVE, "f", x, 1, 64),
-            act(COPY, "A", x, 1, 32 if rng.random() < 0.03 else 64, "f"),
+            act(Kind.WAIT, "e", x - one + one * early),
+            act(Kind.ARRIVE, "f", x, 1, 64),
+            act(Kind.COPY, "A", x, 1, 32 if rng.random() < 0.03 else 64, "f"),
         ]
-        step = [act(WAIT, "f", x - one * late), act(MMA, "A", x)]
+        step = [act(Kind.WAIT, "f", x - one * late), act(Kind.MMA, "A", x)]
         if rng.random() < 0.05:
             step.reverse()
-        mma += [*step, act(AWAIT, "mma", 0, depth)]
+        mma += [*step, act(Kind.AWAIT, "mma", 0, depth)]
         if x >= lag:
-            mma.append(act(ARRIVE, "e", x - lag, 2))
+            mma.append(act(Kind.ARRIVE, "e", x - lag, 2))
     if rng.random() < 0.95:
-        mma.append(act(AWAIT, "mma", 0, 0))
+        mma.append(act(Kind.AWAIT, "mma", 0, 0))
     if rng.random() < 0.95:
-        mma += [act(ARRIVE, "e", x, 2) for x in range(max(trip - lag, 0), trip)]
-    hand = [act(WAIT, "ce", -two), act(WRITE, "C", 0), act(ARRIVE, "cf", 0)]
+        mma += [act(Kind.ARRIVE, "e", x, 2) for x in range(max(trip - lag, 0), trip)]
+    hand = [act(Kind.WAIT, "ce", -two), act(Kind.WRITE, "C", 0), act(Kind.ARRIVE, "cf", 0)]
     if rng.random() < 0.1:
         rng.shuffle(hand)
     if rng.random() < 0.3:
         mma = hand + mma
     else:
         mma += hand
-    epi = [act(WAIT, "cf", -two if wrong() else 0), act(READ, "C", 0), act(ARRIVE, "ce", 0)]
+    epi = [
+        act(Kind.WAIT, "cf", -two if wrong() else 0),
+        act(Kind.READ, "C", 0),
+        act(Kind.ARRIVE, "ce", 0),
+    ]
     if rng.random() < 0.2:
-        epi[1:2] = [act(STORE, "C", 0), act(AWAIT, "store", 0, rng.choice((0, 0, 1)))]
+        epi[1:2] = [act(Kind.STORE, "C", 0), act(Kind.AWAIT, "store", 0, rng.choice((0, 0, 1)))]
     if rng.random() < 0.1:
         rng.shuffle(epi)
     return Composition(
@@ -181,12 +179,18 @@ def crowd(rng: random.Random) -> Composition:
     for writer in (0, 1):
         mine = [x for x in range(items) if owner[x] == writer]
         processes.append(
-            [[act(WAIT, "e", x - stages), act(WRITE, "R", x), act(ARRIVE, "f", x)] for x in mine]
+            [
+                [act(Kind.WAIT, "e", x - stages), act(Kind.WRITE, "R", x), act(Kind.ARRIVE, "f", x)]
+                for x in mine
+            ]
         )
     for reader in range(readers):
         mine = [x for x in range(items) if not dealt or x % 2 == reader]
         processes.append(
-            [[act(WAIT, "f", x), act(READ, "R", x), act(ARRIVE, "e", x)] for x in mine]
+            [
+                [act(Kind.WAIT, "f", x), act(Kind.READ, "R", x), act(Kind.ARRIVE, "e", x)]
+                for x in mine
+            ]
         )
     named = {}
     if rng.random() < 0.5:
@@ -196,7 +200,9 @@ def crowd(rng: random.Random) -> Composition:
             places = sorted(rng.randint(0, len(processes[index])) for _ in range(times))
             for time in reversed(range(times)):
                 syncs = position == 0 or rng.random() < 0.6
-                step = [act(SIGNAL, "b", time, 32)] + ([act(MEET, "b", time)] if syncs else [])
+                step = [act(Kind.SIGNAL, "b", time, 32)] + (
+                    [act(Kind.MEET, "b", time)] if syncs else []
+                )
                 processes[index].insert(places[time], step)
     return Composition(
         {"f": Barrier(stages, 1, items), "e": Barrier(stages, 1 if dealt else readers, items)},
@@ -212,21 +218,30 @@ def crowd(rng: random.Random) -> Composition:
 def proxied(rng: random.Random) -> Composition:
     """copy -> generic read and write -> bulk store, with fences in random places."""
     one, two = rng.randint(1, 2), rng.randint(1, 2)
-    load = [act(WAIT, "xe", -one), act(ARRIVE, "xf", 0, 1, 64), act(COPY, "X", 0, 1, 64, "xf")]
-    work = [
-        act(WAIT, "xf", 0),
-        act(READ, "X", 0),
-        act(WAIT, "ye", -two),
-        act(WRITE, "Y", 0),
-        act(ARRIVE, "xe", 0),
-        act(ARRIVE, "yf", 0),
+    load = [
+        act(Kind.WAIT, "xe", -one),
+        act(Kind.ARRIVE, "xf", 0, 1, 64),
+        act(Kind.COPY, "X", 0, 1, 64, "xf"),
     ]
-    put = [act(WAIT, "yf", 0), act(STORE, "Y", 0), act(AWAIT, "store", 0, 0), act(ARRIVE, "ye", 0)]
+    work = [
+        act(Kind.WAIT, "xf", 0),
+        act(Kind.READ, "X", 0),
+        act(Kind.WAIT, "ye", -two),
+        act(Kind.WRITE, "Y", 0),
+        act(Kind.ARRIVE, "xe", 0),
+        act(Kind.ARRIVE, "yf", 0),
+    ]
+    put = [
+        act(Kind.WAIT, "yf", 0),
+        act(Kind.STORE, "Y", 0),
+        act(Kind.AWAIT, "store", 0, 0),
+        act(Kind.ARRIVE, "ye", 0),
+    ]
     if rng.random() < 0.3:
-        put[1:3] = [act(READ, "Y", 0)]
+        put[1:3] = [act(Kind.READ, "Y", 0)]
     for program, chance in ((load, 0.2), (work, 0.6), (work, 0.4), (put, 0.3)):
         if rng.random() < chance:
-            program.insert(rng.randint(0, len(program)), act(FENCE))
+            program.insert(rng.randint(0, len(program)), act(Kind.FENCE))
     names = (("xe", one), ("xf", one), ("ye", two), ("yf", two))
     return Composition(
         {name: Barrier(stages, 1, 1) for name, stages in names},

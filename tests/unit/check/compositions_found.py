@@ -12,11 +12,10 @@ import re
 from unit.check.compositions import act
 
 from pipelink_rules.check.protocol.model import (
-    AWAIT,
-    FENCE,
     Action,
     Barrier,
     Composition,
+    Kind,
     Memory,
     Named,
     Process,
@@ -32,11 +31,11 @@ _ACTION = re.compile(r"(\w+) ([A-Za-z]+)(-?\d+)(?: x(\d+))?(?: \+(\d+))?(?: (\w+
 
 
 def _action(text: str) -> Action:
-    if text == FENCE:
-        return act(FENCE)
-    if text.startswith(AWAIT):
+    if text == Kind.FENCE:
+        return act(Kind.FENCE)
+    if text.startswith(Kind.AWAIT):
         _, group, count = text.split()
-        return act(AWAIT, group, 0, int(count))
+        return act(Kind.AWAIT, group, 0, int(count))
     match = _ACTION.fullmatch(text)
     assert match, text
     kind, target, item, amount, size, barrier = match.groups()

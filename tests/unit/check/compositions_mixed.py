@@ -7,23 +7,7 @@ from dataclasses import replace
 
 from unit.check.compositions import act, chain, crowd, proxied
 
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    READ,
-    SIGNAL,
-    STORE,
-    WAIT,
-    WRITE,
-    Action,
-    Composition,
-    Memory,
-    Named,
-    Process,
-)
+from pipelink_rules.check.protocol.model import Action, Composition, Kind, Memory, Named, Process
 
 BYTES = 64
 
@@ -84,23 +68,23 @@ def begun(rng: random.Random) -> Composition:
         period: list[Action] = []
         for turn in range(rounds):
             period += [
-                act(SIGNAL, "b", turn + early[index], 32),
-                act(MEET, "b", turn + early[index]),
+                act(Kind.SIGNAL, "b", turn + early[index], 32),
+                act(Kind.MEET, "b", turn + early[index]),
             ]
             if index == turn % count:
-                period.append(act(WRITE, "M", turn))
+                period.append(act(Kind.WRITE, "M", turn))
             elif rng.random() < 0.8:  # what was written a round before
                 item = turn - (rng.random() < 0.95)
-                period += [act(READ, "M", item)] if item >= 0 else []
+                period += [act(Kind.READ, "M", item)] if item >= 0 else []
         if rng.random() < 0.3 and len(period) > 3:
             del period[rng.randrange(2, len(period))]
-        before = [act(SIGNAL, "b", 0, 32), act(MEET, "b", 0)] if early[index] else []
+        before = [act(Kind.SIGNAL, "b", 0, 32), act(Kind.MEET, "b", 0)] if early[index] else []
         after = (
             []
             if early[index] == max(early) or not late
             else [
-                act(SIGNAL, "b", rounds, 32),
-                act(MEET, "b", rounds),
+                act(Kind.SIGNAL, "b", rounds, 32),
+                act(Kind.MEET, "b", rounds),
             ]
         )
         processes.append(Process(f"p{index}", tuple(period), tuple(before), tuple(after)))
@@ -126,10 +110,12 @@ def _edit(rng: random.Random, period: list[Action]) -> None:
     elif kind < 0.75:
         item = action.item + rng.choice((-1, 1))
         # Cursors begin at 0: nothing but a wait is ever about an item before.
-        if action.kind != COPY and (item >= 0 or action.kind in (READ, STORE, WAIT)):
+        if action.kind != Kind.COPY and (
+            item >= 0 or action.kind in (Kind.READ, Kind.STORE, Kind.WAIT)
+        ):
             period[place] = action._replace(item=item)
     elif kind < 0.8:
-        arrivals = [k for k, other in enumerate(period) if other.kind == ARRIVE]
+        arrivals = [k for k, other in enumerate(period) if other.kind == Kind.ARRIVE]
         first, second = rng.choice(arrivals or [place]), rng.choice(arrivals or [place])
         items = period[first].item, period[second].item
         period[first] = period[first]._replace(item=items[1])
@@ -138,17 +124,17 @@ def _edit(rng: random.Random, period: list[Action]) -> None:
         del period[place]
         period.insert(rng.randint(0, len(period)), action)
     else:
-        period.insert(rng.randint(0, len(period)), act(FENCE))
+        period.insert(rng.randint(0, len(period)), act(Kind.FENCE))
 
 
 def _copying(period: list[Action]) -> list[Action]:
     """Writes become copies that the arrival after them announces before them."""
     found: list[Action] = []
     for action in period:
-        if action.kind == ARRIVE and found and found[-1].kind == WRITE:
+        if action.kind == Kind.ARRIVE and found and found[-1].kind == Kind.WRITE:
             write = found.pop()
             found.append(action._replace(bytes=BYTES))
-            copy = act(COPY, write.target, write.item, 1, BYTES, action.target)
+            copy = act(Kind.COPY, write.target, write.item, 1, BYTES, action.target)
             found.append(copy)
         else:
             found.append(action)
@@ -159,12 +145,12 @@ def _storing(rng: random.Random, period: list[Action]) -> list[Action]:
     """Reads become bulk stores, awaited at once as a rule."""
     found: list[Action] = []
     for action in period:
-        if action.kind != READ:
+        if action.kind != Kind.READ:
             found.append(action)
             continue
-        found.append(act(STORE, action.target, action.item))
+        found.append(act(Kind.STORE, action.target, action.item))
         if rng.random() < 0.97:
-            found.append(act(AWAIT, "store", 0, 0))
+            found.append(act(Kind.AWAIT, "store", 0, 0))
     return found
 
 
@@ -173,11 +159,11 @@ def _fenced(rng: random.Random, period: list[Action]) -> list[Action]:
     after, before = rng.choice(((0.95, 0), (0.95, 0), (0.5, 0.1), (0, 0.9), (0, 0)))
     found: list[Action] = []
     for action in period:
-        if action.kind in (COPY, STORE) and rng.random() < before:
-            found.append(act(FENCE))
+        if action.kind in (Kind.COPY, Kind.STORE) and rng.random() < before:
+            found.append(act(Kind.FENCE))
         found.append(action)
-        if action.kind in (READ, WRITE) and rng.random() < after:
-            found.append(act(FENCE))
+        if action.kind in (Kind.READ, Kind.WRITE) and rng.random() < after:
+            found.append(act(Kind.FENCE))
     if rng.random() < 0.1:
-        found.insert(rng.randint(0, len(found)), act(FENCE))
+        found.insert(rng.randint(0, len(found)), act(Kind.FENCE))
     return found

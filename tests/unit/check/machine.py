@@ -7,16 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from pipelink_rules.check.protocol.model import (
-    ASYNC_PROXY,
-    FENCE,
-    READ,
-    TOUCH,
-    WRITE,
-    WRITES,
-    Action,
-    Composition,
-)
+from pipelink_rules.check.protocol.model import ASYNC_PROXY, WRITES, Action, Composition, Kind
 
 Transition = Callable[[int], int]  # state -> state; the same one where it cannot happen now
 Rule = Callable[[Any], Any]  # value of a cell -> its next value, or None: not now
@@ -29,7 +20,7 @@ class Bad(Exception):
     """Something that must not happen has happened: `race`, `alias`."""
 
 
-class Kind(NamedTuple):
+class Semantics(NamedTuple):
     """A kind of action: what makes its transition, and its place in a block."""
 
     make: Maker
@@ -40,7 +31,7 @@ ACTS = 0  # ends a block
 WAITS = 1  # may be impossible now; changes nothing but the position
 FOLLOWS = 2  # always possible, lets nobody else go on, may as well come later
 
-KINDS: dict[str, Kind] = {}  # filled by machine_actions.py
+KINDS: dict[str, Semantics] = {}  # filled by machine_actions.py
 
 
 class End(NamedTuple):
@@ -120,9 +111,9 @@ class Machine:
                     self.parts[action.target, action.item] += 1
                 if action.kind in ASYNC_PROXY:
                     self.asynchronous.add(action.target)
-                elif action.kind in (READ, WRITE):
+                elif action.kind in (Kind.READ, Kind.WRITE):
                     generic.add(action.target)
-        self.idle = {TOUCH} if generic & self.asynchronous else {TOUCH, FENCE}
+        self.idle = {Kind.TOUCH} if generic & self.asynchronous else {Kind.TOUCH, Kind.FENCE}
         shifts, masks, ends = [], [], []
         self.start = 0
         for process in composition.processes:

@@ -16,23 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from unit.check.machine import FOLLOWS, KINDS, WAITS, Bad, Cell, Kind, Machine, Transition
+from unit.check.machine import FOLLOWS, KINDS, WAITS, Bad, Cell, Machine, Semantics, Transition
 
-from pipelink_rules.check.protocol.model import (
-    ARRIVE,
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    MMA,
-    READ,
-    SIGNAL,
-    STORE,
-    TOUCH,
-    WAIT,
-    WRITE,
-    Action,
-)
+from pipelink_rules.check.protocol.model import Action, Kind
 
 Phase = tuple[int, int, int]  # number, pending arrivals, pending bytes
 
@@ -145,7 +131,7 @@ def _write(machine: Machine, index: int, position: int, action: Action) -> Calla
     target, item = action.target, action.item
     place = target, item % machine.composition.memories[target].stages
     content = _slot(machine, place)
-    bit = _unseen(machine, place, WRITE, item)
+    bit = _unseen(machine, place, Kind.WRITE, item)
     moved = content.moved(lambda now: _written(now, item), machine.one(index, position))
 
     def make() -> Transition:
@@ -166,8 +152,8 @@ def _read(machine: Machine, index: int, position: int, action: Action) -> Callab
     place = target, item % machine.composition.memories[target].stages
     whole = item, machine.parts[target, item]
     content = _slot(machine, place)
-    if action.kind == READ:
-        bit = _unseen(machine, place, READ, item)
+    if action.kind == Kind.READ:
+        bit = _unseen(machine, place, Kind.READ, item)
     else:
         bit = machine.bit((index, position))
         machine.groups[place] |= bit
@@ -182,9 +168,9 @@ def _read(machine: Machine, index: int, position: int, action: Action) -> Callab
         racing = _of_others(machine.copies[place], -1)
         moved = content.moved(rule, machine.one(index, position))
         unseen = 0
-        if action.kind != READ:
+        if action.kind != Kind.READ:
             for other in machine.generic[place]:
-                unseen |= machine.bits.get((WRITE, *place, other), 0)
+                unseen |= machine.bits.get((Kind.WRITE, *place, other), 0)
 
         def transition(state: int) -> int:
             if state & racing:
@@ -240,17 +226,17 @@ def _meet(machine: Machine, index: int, position: int, action: Action) -> Callab
 
 KINDS.update(
     {
-        WAIT: Kind(_wait, WAITS),
-        MEET: Kind(_meet, WAITS),
-        READ: Kind(_read, FOLLOWS),
-        MMA: Kind(_read, FOLLOWS),
-        STORE: Kind(_read, FOLLOWS),
-        AWAIT: Kind(_await, FOLLOWS),
-        TOUCH: Kind(_fence, FOLLOWS),  # never executed: processes pass over it
-        ARRIVE: Kind(_arrive),
-        COPY: Kind(_copy),
-        WRITE: Kind(_write),
-        FENCE: Kind(_fence),
-        SIGNAL: Kind(_signal),
+        Kind.WAIT: Semantics(_wait, WAITS),
+        Kind.MEET: Semantics(_meet, WAITS),
+        Kind.READ: Semantics(_read, FOLLOWS),
+        Kind.MMA: Semantics(_read, FOLLOWS),
+        Kind.STORE: Semantics(_read, FOLLOWS),
+        Kind.AWAIT: Semantics(_await, FOLLOWS),
+        Kind.TOUCH: Semantics(_fence, FOLLOWS),  # never executed: processes pass over it
+        Kind.ARRIVE: Semantics(_arrive),
+        Kind.COPY: Semantics(_copy),
+        Kind.WRITE: Semantics(_write),
+        Kind.FENCE: Semantics(_fence),
+        Kind.SIGNAL: Semantics(_signal),
     }
 )

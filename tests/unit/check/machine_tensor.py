@@ -14,23 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from unit.check.machine import FOLLOWS, KINDS, Bad, Kind, Machine, Transition
+from unit.check.machine import FOLLOWS, KINDS, Bad, Machine, Semantics, Transition
 from unit.check.machine_actions import _barrier, _read, _settled, _slot, _written
 
-from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    AFTER,
-    AWAIT,
-    BEFORE,
-    IN_TENSOR_MEMORY,
-    TENSOR_COMMIT,
-    TENSOR_LOAD,
-    TENSOR_MMA,
-    TENSOR_STORE,
-    Action,
-)
+from pipelink_rules.check.protocol.model import IN_TENSOR_MEMORY, Action, Kind
 
-PLAIN_AWAIT = KINDS[AWAIT].make
+PLAIN_AWAIT = KINDS[Kind.AWAIT].make
 
 
 class Access(NamedTuple):
@@ -50,7 +39,7 @@ def _accesses(machine: Machine, index: int | None = None) -> Iterator[Access]:
             continue
         fence = -1
         for position, action in enumerate(process.period):
-            if action.kind == AFTER:
+            if action.kind == Kind.AFTER:
                 fence = position
             elif action.kind in IN_TENSOR_MEMORY:
                 stages = machine.composition.memories[action.target].stages
@@ -83,7 +72,7 @@ def _after(machine: Machine, index: int, position: int, action: Action) -> Calla
             for access, rivals, bit in started:
                 if state & rivals:
                     raise Bad("race")
-                if access.kind == TENSOR_LOAD:
+                if access.kind == Kind.TENSOR_LOAD:
                     _complete(machine, access, state)
                 state |= bit
             return state + one
@@ -100,11 +89,11 @@ def _rivals(machine: Machine, access: Access) -> int:
         if other.place != access.place:
             continue
         if other.index == access.index:
-            earlier = other.kind == ACCUMULATE and other.position < access.position
-            if access.kind == TENSOR_LOAD and earlier:
+            earlier = other.kind == Kind.ACCUMULATE and other.position < access.position
+            if access.kind == Kind.TENSOR_LOAD and earlier:
                 found |= _seen(machine, other)
-        elif access.kind == TENSOR_LOAD:
-            found |= 0 if other.kind == TENSOR_LOAD else _seen(machine, other)
+        elif access.kind == Kind.TENSOR_LOAD:
+            found |= 0 if other.kind == Kind.TENSOR_LOAD else _seen(machine, other)
         elif other.kind != access.kind or other.item != access.item:
             found |= _seen(machine, other)
     return found
@@ -120,7 +109,7 @@ def _complete(machine: Machine, access: Access, state: int) -> None:
 def _issue(machine: Machine, index: int, position: int, action: Action) -> Callable[[], Transition]:
     access = _here(machine, index, position)
     bit = 0
-    if access.kind != ACCUMULATE:
+    if access.kind != Kind.ACCUMULATE:
         bit = _own(machine, access)
         machine.pending[index].append((access.kind, bit))
     if access.early < 0:
@@ -130,12 +119,12 @@ def _issue(machine: Machine, index: int, position: int, action: Action) -> Calla
         own = 0
         for other in _accesses(machine, index):
             earlier = other.place == access.place and other.position < position
-            if earlier and other.kind not in (ACCUMULATE, access.kind):
+            if earlier and other.kind not in (Kind.ACCUMULATE, access.kind):
                 own |= _own(machine, other)
         one = machine.one(index, position)
 
         def transition(state: int) -> int:
-            if state & own or (access.early < 0 and access.kind == TENSOR_LOAD):
+            if state & own or (access.early < 0 and access.kind == Kind.TENSOR_LOAD):
                 raise Bad("race")
             return (state | bit) + one
 
@@ -146,16 +135,17 @@ def _issue(machine: Machine, index: int, position: int, action: Action) -> Calla
 
 def _await(machine: Machine, index: int, position: int, action: Action) -> Callable[[], Transition]:
     plain = PLAIN_AWAIT(machine, index, position, action)
-    if action.target != TENSOR_STORE:
+    if action.target != Kind.TENSOR_STORE:
         return plain
     period = machine.composition.processes[index].period
     before = max(
-        (at for at in range(position) if period[at][:2] == (AWAIT, TENSOR_STORE)), default=-1
+        (at for at in range(position) if period[at][:2] == (Kind.AWAIT, Kind.TENSOR_STORE)),
+        default=-1,
     )
     stored = [
         _slot(machine, access.place).moved(lambda now, item=access.item: _written(now, item))
         for access in _accesses(machine, index)
-        if access.kind == TENSOR_STORE and before < access.position < position
+        if access.kind == Kind.TENSOR_STORE and before < access.position < position
     ]
 
     def make() -> Transition:
@@ -178,8 +168,10 @@ def _before(
     over = [
         access
         for access in _accesses(machine, index)
-        if access.kind != ACCUMULATE
-        and any(period[at][:2] == (AWAIT, access.kind) for at in range(access.position, position))
+        if access.kind != Kind.ACCUMULATE
+        and any(
+            period[at][:2] == (Kind.AWAIT, access.kind) for at in range(access.position, position)
+        )
     ]
 
     def make() -> Transition:
@@ -201,12 +193,12 @@ def _commit(
             _slot(machine, access.place).moved(lambda now, item=access.item: _written(now, item)),
         )
         for access in _accesses(machine, index)
-        if access.kind == ACCUMULATE and access.position < position
+        if access.kind == Kind.ACCUMULATE and access.position < position
     ]
     period = machine.composition.processes[index].period
     read = 0
     for at in range(position):
-        if period[at].kind == TENSOR_MMA:
+        if period[at].kind == Kind.TENSOR_MMA:
             read |= machine.bit((index, at))
 
     def arrive(state: int) -> int:
@@ -222,13 +214,13 @@ def _commit(
 
 KINDS.update(
     {
-        TENSOR_MMA: Kind(_read, FOLLOWS),
-        ACCUMULATE: Kind(_issue, FOLLOWS),
-        TENSOR_LOAD: Kind(_issue, FOLLOWS),
-        TENSOR_STORE: Kind(_issue, FOLLOWS),
-        AWAIT: Kind(_await, FOLLOWS),
-        AFTER: Kind(_after),
-        BEFORE: Kind(_before),
-        TENSOR_COMMIT: Kind(_commit),
+        Kind.TENSOR_MMA: Semantics(_read, FOLLOWS),
+        Kind.ACCUMULATE: Semantics(_issue, FOLLOWS),
+        Kind.TENSOR_LOAD: Semantics(_issue, FOLLOWS),
+        Kind.TENSOR_STORE: Semantics(_issue, FOLLOWS),
+        Kind.AWAIT: Semantics(_await, FOLLOWS),
+        Kind.AFTER: Semantics(_after),
+        Kind.BEFORE: Semantics(_before),
+        Kind.TENSOR_COMMIT: Semantics(_commit),
     }
 )

@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from dataclasses import replace
 
-from pipelink_rules.check.protocol.model import ARRIVE, COPY, UNKNOWN, Composition
+from pipelink_rules.check.protocol.model import UNKNOWN, Composition, Kind
 from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.program import Program
 
@@ -67,15 +67,15 @@ def with_known_bytes(composition: Composition) -> Composition:
     copies: dict[tuple[str, int], int] = defaultdict(int)
     for process in composition.processes:
         for action in process.period:
-            if action.kind == ARRIVE:
+            if action.kind == Kind.ARRIVE:
                 announced[action.target, action.item] += action.bytes
-            elif action.kind == COPY and action.bytes == UNKNOWN:
+            elif action.kind == Kind.COPY and action.bytes == UNKNOWN:
                 copies[action.barrier, action.item] += 1
     processes = []
     for process in composition.processes:
         period = []
         for action in process.period:
-            if action.kind == COPY and action.bytes == UNKNOWN:
+            if action.kind == Kind.COPY and action.bytes == UNKNOWN:
                 phase = (action.barrier, action.item)
                 action = action._replace(bytes=announced[phase] // copies[phase])
             period.append(action)

@@ -7,22 +7,10 @@ import random
 from unit.check.compositions import act
 
 from pipelink_rules.check.protocol.model import (
-    ACCUMULATE,
-    AFTER,
-    ARRIVE,
-    AWAIT,
-    BEFORE,
-    COPY,
-    MEET,
-    SIGNAL,
-    TENSOR_COMMIT,
-    TENSOR_LOAD,
-    TENSOR_MMA,
-    TENSOR_STORE,
-    WAIT,
     Action,
     Barrier,
     Composition,
+    Kind,
     Memory,
     Named,
     Process,
@@ -42,22 +30,22 @@ def accumulators(
 ) -> Composition:
     """load -> mma -> drain: a ring into a ring in tensor memory; the flags leave something out."""
     load: list[Action] = []
-    mma = [act(WAIT, "ce", -accumulators)] if acquired else []
-    mma += [act(AFTER)] if after[0] else []
+    mma = [act(Kind.WAIT, "ce", -accumulators)] if acquired else []
+    mma += [act(Kind.AFTER)] if after[0] else []
     for x in range(trip):
         load += [
-            act(WAIT, "e", x - stages),
-            act(ARRIVE, "f", x, 1, 64),
-            act(COPY, "A", x, 1, 64, "f"),
+            act(Kind.WAIT, "e", x - stages),
+            act(Kind.ARRIVE, "f", x, 1, 64),
+            act(Kind.COPY, "A", x, 1, 64, "f"),
         ]
-        mma += [act(WAIT, "f", x), act(TENSOR_MMA, "A", x), act(ACCUMULATE, "C", 0)]
-        mma.append(act(TENSOR_COMMIT, "e", x))
-    mma.append(act(TENSOR_COMMIT if committed else ARRIVE, "cf", 0))
-    drain = [act(WAIT, "cf", 0)] + ([act(AFTER)] if after[1] else [])
-    drain += [act(TENSOR_LOAD, "C", 0)] * loads
-    drain += [act(AWAIT, TENSOR_LOAD, 0, 0)] if awaited else []
-    drain += [act(BEFORE)] if before else []
-    drain.append(act(ARRIVE, "ce", 0))
+        mma += [act(Kind.WAIT, "f", x), act(Kind.TENSOR_MMA, "A", x), act(Kind.ACCUMULATE, "C", 0)]
+        mma.append(act(Kind.TENSOR_COMMIT, "e", x))
+    mma.append(act(Kind.TENSOR_COMMIT if committed else Kind.ARRIVE, "cf", 0))
+    drain = [act(Kind.WAIT, "cf", 0)] + ([act(Kind.AFTER)] if after[1] else [])
+    drain += [act(Kind.TENSOR_LOAD, "C", 0)] * loads
+    drain += [act(Kind.AWAIT, Kind.TENSOR_LOAD, 0, 0)] if awaited else []
+    drain += [act(Kind.BEFORE)] if before else []
+    drain.append(act(Kind.ARRIVE, "ce", 0))
     return pipeline(stages, accumulators, trip, {"load": load, "mma": mma, "drain": drain})
 
 
@@ -88,32 +76,35 @@ def tensor(rng: random.Random) -> Composition:
     readers = rng.choice((1, 1, 2))
     likely = rng.choice((0.8, 1.0))  # of each fence and await
     load: list[Action] = []
-    mma = [*_maybe(rng, 0.97, act(WAIT, "ce", -accumulators)), *_maybe(rng, likely, act(AFTER))]
+    mma = [
+        *_maybe(rng, 0.97, act(Kind.WAIT, "ce", -accumulators)),
+        *_maybe(rng, likely, act(Kind.AFTER)),
+    ]
     if rng.random() < 0.1:
         mma.reverse()
     inner = rng.random() < 0.1  # the fence inside of the loop as well
     for x in range(trip):
         load += [
-            act(WAIT, "e", x - stages),
-            act(ARRIVE, "f", x, 1, 64),
-            act(COPY, "A", x, 1, 64, "f"),
+            act(Kind.WAIT, "e", x - stages),
+            act(Kind.ARRIVE, "f", x, 1, 64),
+            act(Kind.COPY, "A", x, 1, 64, "f"),
         ]
-        mma += [act(WAIT, "f", x)] + ([act(AFTER)] if inner else [])
-        step = [act(TENSOR_MMA, "A", x), act(ACCUMULATE, "C", 0)]
-        release = act(ARRIVE if rng.random() < 0.08 else TENSOR_COMMIT, "e", x)
+        mma += [act(Kind.WAIT, "f", x)] + ([act(Kind.AFTER)] if inner else [])
+        step = [act(Kind.TENSOR_MMA, "A", x), act(Kind.ACCUMULATE, "C", 0)]
+        release = act(Kind.ARRIVE if rng.random() < 0.08 else Kind.TENSOR_COMMIT, "e", x)
         if rng.random() < 0.05:
             mma += [release, *step]
         else:
             mma += [*step, release]
-    given = act(ARRIVE if rng.random() < 0.1 else TENSOR_COMMIT, "cf", 0)
+    given = act(Kind.ARRIVE if rng.random() < 0.1 else Kind.TENSOR_COMMIT, "cf", 0)
     mma.insert(len(mma) - (rng.randint(1, 4) if rng.random() < 0.1 else 0), given)
     programs = {"load": load, "mma": mma}
     for reader in range(readers):
-        drain = [act(WAIT, "cf", 0), *_maybe(rng, likely, act(AFTER))]
+        drain = [act(Kind.WAIT, "cf", 0), *_maybe(rng, likely, act(Kind.AFTER))]
         for _ in range(rng.choice((1, 1, 2))):
-            drain += [act(TENSOR_LOAD, "C", 0)]
-            drain += _maybe(rng, likely, act(AWAIT, TENSOR_LOAD, 0, 0))
-        end = [*_maybe(rng, likely, act(BEFORE)), act(ARRIVE, "ce", 0)]
+            drain += [act(Kind.TENSOR_LOAD, "C", 0)]
+            drain += _maybe(rng, likely, act(Kind.AWAIT, Kind.TENSOR_LOAD, 0, 0))
+        end = [*_maybe(rng, likely, act(Kind.BEFORE)), act(Kind.ARRIVE, "ce", 0)]
         if rng.random() < 0.1:
             end.reverse()
         drain += end
@@ -128,20 +119,20 @@ def stored(rng: random.Random) -> Composition:
     stages = rng.randint(1, 2)
     likely = rng.choice((0.8, 1.0))
     write = [
-        act(WAIT, "ce", -stages),
-        *_maybe(rng, likely, act(AFTER)),
-        act(TENSOR_STORE, "C", 0),
-        *_maybe(rng, likely, act(AWAIT, TENSOR_STORE, 0, 0)),
-        *_maybe(rng, likely, act(BEFORE)),
-        act(ARRIVE, "cf", 0),
+        act(Kind.WAIT, "ce", -stages),
+        *_maybe(rng, likely, act(Kind.AFTER)),
+        act(Kind.TENSOR_STORE, "C", 0),
+        *_maybe(rng, likely, act(Kind.AWAIT, Kind.TENSOR_STORE, 0, 0)),
+        *_maybe(rng, likely, act(Kind.BEFORE)),
+        act(Kind.ARRIVE, "cf", 0),
     ]
     read = [
-        act(WAIT, "cf", 0),
-        *_maybe(rng, likely, act(AFTER)),
-        act(TENSOR_LOAD, "C", 0),
-        *_maybe(rng, likely, act(AWAIT, TENSOR_LOAD, 0, 0)),
-        *_maybe(rng, likely, act(BEFORE)),
-        act(ARRIVE, "ce", 0),
+        act(Kind.WAIT, "cf", 0),
+        *_maybe(rng, likely, act(Kind.AFTER)),
+        act(Kind.TENSOR_LOAD, "C", 0),
+        *_maybe(rng, likely, act(Kind.AWAIT, Kind.TENSOR_LOAD, 0, 0)),
+        *_maybe(rng, likely, act(Kind.BEFORE)),
+        act(Kind.ARRIVE, "ce", 0),
     ]
     for program in (write, read):
         if rng.random() < 0.15:
@@ -152,7 +143,7 @@ def stored(rng: random.Random) -> Composition:
         named["b"] = Named(64, 1)
         for program in (write, read):
             place = rng.randint(0, len(program))
-            program[place:place] = [act(SIGNAL, "b", 0, 32), act(MEET, "b", 0)]
+            program[place:place] = [act(Kind.SIGNAL, "b", 0, 32), act(Kind.MEET, "b", 0)]
     return Composition(
         {"cf": Barrier(stages, 1, 1), "ce": Barrier(stages, 1, 1)},
         {"C": Memory(stages, 1)},

@@ -13,7 +13,7 @@ from unit.check.interleavings import OK, RACE, explore
 from pipelink_rules.check.check import check
 from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.compose import compose
-from pipelink_rules.check.protocol.model import ARRIVE, COPY, Action, Composition, unroll
+from pipelink_rules.check.protocol.model import Action, Composition, Kind, unroll
 from pipelink_rules.check.protocol.process_builder import ProcessBuilder
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.protocol_problems import (
@@ -107,7 +107,7 @@ def test_every_cta_has_its_own_roles_barriers_and_memories() -> None:
     assert len(found.processes) == 4 * len(alone.processes)
     assert len(found.barriers) == 4 * len(alone.barriers)
     assert len(found.memories) == 4 * len(alone.memories)
-    copies = [a for a in found.processes[0].period if a.kind == COPY and a.item == 0]
+    copies = [a for a in found.processes[0].period if a.kind == Kind.COPY and a.item == 0]
     # A to itself and the CTA above, half of its 128 rows; B to itself and beside, half of 256
     assert [(a.target, a.bytes) for a in copies] == [
         ("load.ab", 8192),
@@ -131,7 +131,7 @@ def _released_at_home(right: Composition) -> Composition:
 
     def own(process: str, action: Action) -> Action | None:
         remote = ("@" in process) != ("@" in action.target)
-        empty = action.kind == ARRIVE and ".empty" in action.target
+        empty = action.kind == Kind.ARRIVE and ".empty" in action.target
         return None if empty and remote else action
 
     wrong = changed(right, own)
@@ -157,7 +157,7 @@ def test_a_copy_to_nobody_else_starves_the_other_cta(
     """And nothing keeps the releases of both a phase apart, unless the own one came first."""
 
     def alone(process: str, action: Action) -> Action | None:
-        other = action.kind == COPY and ("@" in action.target) != ("@" in process)
+        other = action.kind == Kind.COPY and ("@" in action.target) != ("@" in process)
         return None if other else action
 
     found = analyze_case(changed(composition((2, 1, 1), self_last=self_last), alone))

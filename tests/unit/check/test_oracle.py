@@ -15,7 +15,7 @@ from unit.check import oracle_comparison
 from unit.check.oracle_comparison import MAKERS, SEEDS, compare
 
 from pipelink_rules.check.protocol import analyze, event_graph, races, vector_clocks
-from pipelink_rules.check.protocol.model import MMA, STORE
+from pipelink_rules.check.protocol.model import Kind
 from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     NoProxyFence,
@@ -77,7 +77,9 @@ def _reads_without_fence(real: Any) -> Any:
 
 def _over_at_once(real: Any) -> Any:
     return lambda actions, finite: {
-        place: place for place, action in enumerate(actions) if action.kind in (MMA, STORE)
+        place: place
+        for place, action in enumerate(actions)
+        if action.kind in (Kind.MMA, Kind.STORE)
     }
 
 

@@ -16,20 +16,10 @@ from pipelink_rules.check.protocol.async_groups import completions, in_flight
 from pipelink_rules.check.protocol.event_graph import EventGraph, MemoryAccess
 from pipelink_rules.check.protocol.liveness import order_of
 from pipelink_rules.check.protocol.model import (
-    AWAIT,
-    COPY,
-    FENCE,
-    MEET,
-    MMA,
-    SIGNAL,
     SOME,
-    STORE,
-    TENSOR_LOAD,
-    TOUCH,
-    WAIT,
-    WRITE,
     Action,
     Composition,
+    Kind,
     Named,
     Process,
     unroll,
@@ -44,7 +34,7 @@ def reaches(graph: EventGraph, start: int, goal: int, fenced: bool) -> bool:
     for node, edges in enumerate(graph.before):
         for earlier, _ in edges:
             after.setdefault(earlier, []).append(node)
-    is_fence = [action is not None and action.kind == FENCE for action in graph.actions]
+    is_fence = [action is not None and action.kind == Kind.FENCE for action in graph.actions]
     todo = deque([(start, not fenced or is_fence[start])])
     seen = set(todo)
     while todo:
@@ -106,15 +96,15 @@ def test_cycle_is_short_and_closed() -> None:
     assert sum(distance for _, _, distance in cycle) <= 0
     assert [edge[1] for edge in cycle] == [edge[0] for edge in cycle[1:] + cycle[:1]]
     waits = [graph.actions[node] for node, _, _ in cycle]
-    assert sum(action is not None and action.kind == WAIT for action in waits) == 2
+    assert sum(action is not None and action.kind == Kind.WAIT for action in waits) == 2
 
 
 def turns(first: bool, second: bool) -> Composition:
     """Two processes that meet once per period, and before it if asked."""
     processes = []
     for name, early in (("a", first), ("b", second)):
-        meet = [act(SIGNAL, "b", int(early), 32), act(MEET, "b", int(early))]
-        before = [act(SIGNAL, "b", 0, 32), act(MEET, "b", 0)] if early else []
+        meet = [act(Kind.SIGNAL, "b", int(early), 32), act(Kind.MEET, "b", int(early))]
+        before = [act(Kind.SIGNAL, "b", 0, 32), act(Kind.MEET, "b", 0)] if early else []
         processes.append(Process(name, tuple(meet), tuple(before)))
     return Composition({}, {}, {"b": Named(64, 1)}, tuple(processes))
 
@@ -138,10 +128,10 @@ def test_a_role_that_begins_early_hangs_at_the_end() -> None:
 @given(
     st.lists(
         st.one_of(
-            st.just(act(MMA, "m")),
-            st.just(act(STORE, "m")),
-            st.builds(lambda n: act(AWAIT, "mma", 0, n), st.integers(0, 3)),
-            st.builds(lambda n: act(AWAIT, "store", 0, n), st.integers(0, 3)),
+            st.just(act(Kind.MMA, "m")),
+            st.just(act(Kind.STORE, "m")),
+            st.builds(lambda n: act(Kind.AWAIT, "mma", 0, n), st.integers(0, 3)),
+            st.builds(lambda n: act(Kind.AWAIT, "store", 0, n), st.integers(0, 3)),
         ),
         min_size=1,
         max_size=7,
@@ -153,7 +143,7 @@ def test_groups_complete_where_counting_says(period: list[Action]) -> None:
     over: dict[int, int] = {}
     for time in range(rounds * len(period)):
         action = period[time % len(period)]
-        if action.kind == AWAIT:
+        if action.kind == Kind.AWAIT:
             queue = pending[action.target]
             while len(queue) > action.amount:
                 turn, place = queue.pop(0)
@@ -166,13 +156,17 @@ def test_groups_complete_where_counting_says(period: list[Action]) -> None:
 
 @pytest.mark.parametrize(("depth", "allowed", "late"), [(0, 0, False), (1, 0, True), (1, 1, False)])
 def test_accumulators_are_used_after_their_groups(depth: int, allowed: int, late: bool) -> None:
-    period = [act(MMA, "m"), act(AWAIT, "mma", 0, depth), act(TOUCH, "acc", 0, allowed)]
+    period = [
+        act(Kind.MMA, "m"),
+        act(Kind.AWAIT, "mma", 0, depth),
+        act(Kind.TOUCH, "acc", 0, allowed),
+    ]
     touched, left = in_flight(period)
-    assert bool(touched) is late and left[MMA] == depth and sum(left.values()) == depth
+    assert bool(touched) is late and left[Kind.MMA] == depth and sum(left.values()) == depth
 
 
-LOAD, LOADED = act(TENSOR_LOAD, "acc"), act(AWAIT, TENSOR_LOAD, 0, 0)
-OUT, USE = act(TOUCH, "C", 0, SOME), act(TOUCH, "acc", 0, 0)
+LOAD, LOADED = act(Kind.TENSOR_LOAD, "acc"), act(Kind.AWAIT, Kind.TENSOR_LOAD, 0, 0)
+OUT, USE = act(Kind.TOUCH, "C", 0, SOME), act(Kind.TOUCH, "acc", 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -185,8 +179,11 @@ OUT, USE = act(TOUCH, "C", 0, SOME), act(TOUCH, "acc", 0, 0)
             [],
         ),  # the second is loaded as the first is written
         ([LOAD, LOADED, LOAD, USE, LOADED], [3]),  # all of them are handed over
-        ([LOAD, act(WRITE, "b"), LOADED], [1]),
-        ([act(MMA, "m"), OUT, act(AWAIT, "mma", 0, 0)], []),  # not of the wgmma that may be pending
+        ([LOAD, act(Kind.WRITE, "b"), LOADED], [1]),
+        (
+            [act(Kind.MMA, "m"), OUT, act(Kind.AWAIT, "mma", 0, 0)],
+            [],
+        ),  # not of the wgmma that may be pending
     ],
 )
 def test_what_is_written_was_loaded(period: list[Action], late: list[int]) -> None:
@@ -196,6 +193,6 @@ def test_what_is_written_was_loaded(period: list[Action], late: list[int]) -> No
 
 def test_a_copy_ends_where_its_barrier_is_waited_for() -> None:
     graph = EventGraph(gemm(2, 1))
-    (copy,) = [a for items in graph.accesses.values() for a in items if a.action.kind == COPY]
+    (copy,) = [a for items in graph.accesses.values() for a in items if a.action.kind == Kind.COPY]
     (end,) = copy.ends
     assert end == (1, 0)

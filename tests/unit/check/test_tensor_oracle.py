@@ -18,14 +18,7 @@ from pipelink_rules.check.protocol import event_graph, races
 from pipelink_rules.check.protocol.analyze import analyze_case
 from pipelink_rules.check.protocol.cases import ranges
 from pipelink_rules.check.protocol.compose import compose
-from pipelink_rules.check.protocol.model import (
-    AFTER,
-    AWAIT,
-    BEFORE,
-    TENSOR_COMMIT,
-    Composition,
-    unroll,
-)
+from pipelink_rules.check.protocol.model import Composition, Kind, unroll
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.protocol_problems import (
     NoOrder,
@@ -115,7 +108,7 @@ def test_the_executor_sees_a_graph_that_is_too_weak(
     assert compare(range(60)).missed
 
 
-@pytest.mark.parametrize("kind", [AFTER, BEFORE, AWAIT, TENSOR_COMMIT])
+@pytest.mark.parametrize("kind", [Kind.AFTER, Kind.BEFORE, Kind.AWAIT, Kind.TENSOR_COMMIT])
 def test_every_operation_of_a_right_pipeline_is_needed(kind: str) -> None:
     """Left out one by one: the graph and the executor both find each of them missing."""
     right = accumulators(accumulators=1)
