@@ -1,1 +1,1 @@
-"""May a program be linked?  Every rule about how components fit together."""
+"""Checks of contracts against each other, before anything is compiled."""

@@ -1,6 +1,6 @@
-"""Do the components of a program mean one problem: its tensors, symbols, work tiles, cluster?
+"""Checks that all components describe the same problem: tensors, symbols, work tile, cluster.
 
-Where they do not, nothing else about the program is worth checking.
+If they do not, the other checks are skipped: their diagnostics would only be consequences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_shared_tensors(index: ProgramIndex) -> Iterator[Diagnostic]:
             ranks = len(port.members[0].shape), len(first_port.members[0].shape)
             yield Diagnostic(
                 "PL0061",
-                f"the ports of tensor `{keyword}` disagree",
+                f"tensor `{keyword}` is bound to ports of different dtype or rank",
                 labels(
                     (index.program.spec.where("tensors", keyword, end), ""),
                     (port.span, f"{end} is {mine}"),
@@ -40,15 +40,18 @@ def check_shared_tensors(index: ProgramIndex) -> Iterator[Diagnostic]:
                 ),
                 expected=theirs,
                 found=mine,
-                suggestions=("give each port a keyword of its own",)
+                suggestions=("bind each port to a separate keyword",)
                 if ranks[0] != ranks[1]
-                else ("give both ports the same dtype, or each a keyword of its own",),
+                else (
+                    f"declare dtype {port.members[0].dtype} on `{first}`",
+                    "or bind each port to a separate keyword",
+                ),
                 subject=f"{keyword}: {end}",
             )
 
 
 def unify_symbols(instances: Iterable[Instance]) -> tuple[Symbol, ...]:
-    """Symbols of the same name are one symbol: ranges intersected, multiples joined; sorted."""
+    """Return one symbol per name, sorted: ranges are intersected, multiples combined."""
     found: dict[str, Symbol] = {}
     for instance in instances:
         for symbol in instance.variant.contract.symbols:
@@ -68,25 +71,27 @@ def _both(a: Symbol, b: Symbol) -> Symbol:
 
 
 def check_symbols(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0075: some value of every symbol suits all components."""
+    """PL0075: every symbol has a value that all components allow."""
     instances = index.program.instances
     for symbol in unify_symbols(instances):
         first = -(-symbol.minimum // symbol.multiple_of) * symbol.multiple_of
         if first <= symbol.maximum:
             continue
         narrowed = [
-            (other.span, f"`{instance.name}` asks for {_range(other)}")
+            (other.span, f"`{instance.name}` requires {_range(other)}")
             for instance in instances
             for other in instance.variant.contract.symbols
             if other.name == symbol.name and _narrows(other)
         ]
         yield Diagnostic(
             "PL0075",
-            f"no value of `{symbol.name}` suits all components",
+            f"no value of symbol `{symbol.name}` satisfies all components",
             _all_labels((index.program.spec.span, ""), *narrowed),
             expected=f"a value in {_range(symbol)}",
             found="none",
-            suggestions=("symbols of one name are one number: rename one of them if they differ",),
+            suggestions=(
+                f"rename `{symbol.name}` in one component if the two are different numbers",
+            ),
             subject=symbol.name,
         )
 
@@ -102,7 +107,7 @@ def _range(symbol: Symbol) -> str:
 
 
 def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0068: the tiles of one work kind are equal."""
+    """PL0068: all components of a work kind use the same tile."""
     scheduler = index.program.scheduler[0]
     given = index.contracts[scheduler].work
     if given is None:
@@ -118,25 +123,30 @@ def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
     where = index.program.spec.where
     for tile, instances in others.items():
         names = list_of(instances)
-        works = [(index.contracts[name].work, f"`{name}` takes {tile}") for name in instances]
+        works = [(index.contracts[name].work, f"`{name}` processes {tile}") for name in instances]
         yield Diagnostic(
             "PL0068",
-            f"`{scheduler}` deals tiles of {wanted}, but {tile} is the tile of {names}",
+            f"`{scheduler}` assigns tiles of {wanted}, but {names} process {tile}"
+            if len(instances) > 1
+            else f"`{scheduler}` assigns tiles of {wanted}, but {names} processes {tile}",
             _all_labels(
                 (where("instances", scheduler), ""),
-                (given.span, f"`{scheduler}` deals {wanted}"),
+                (given.span, f"`{scheduler}` assigns {wanted}"),
                 *((work.span if work else None, text) for work, text in works),
             ),
             expected=wanted,
             found=tile,
-            at_run_time="parts of the result would be computed twice or not at all",
-            suggestions=("give all of them the same tile: where it is left out, it follows",),
+            at_run_time="parts of the result are computed twice or not at all: always wrong "
+            "results",
+            suggestions=(
+                f"set the tile once, to {wanted}, and remove it elsewhere: it is inferred",
+            ),
             subject=tile,
         )
 
 
 def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0806: the schedule deals items to clusters of the declared shape."""
+    """PL0806: the tile scheduler supports the declared cluster shape."""
     program, scheduler = index.program, index.program.scheduler[0]
     work = index.contracts[scheduler].work
     if work is None:
@@ -145,22 +155,24 @@ def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
     if served == program.cluster:
         return
     found, declared = _product(served), _product(program.cluster)
-    serves = f"items for clusters of {found}" if work.cluster else "every CTA an item of its own"
-    place = next((extent.span for extent in work.cluster), work.span)
+    location = next((extent.span for extent in work.cluster), work.span)
     yield Diagnostic(
         "PL0806",
-        f"`{scheduler}` deals {serves}, but clusters of {declared} are declared",
+        f"tile scheduler `{scheduler}` does not support clusters of {declared}",
         labels(
             (program.spec.where("cluster"), "declared here"),
-            (program.spec.where("instances", scheduler), f"`{scheduler}` is the schedule"),
-            (place, f"serves {found}"),
+            (program.spec.where("instances", scheduler), f"`{scheduler}` is the tile scheduler"),
+            (location, f"assigns tiles to clusters of {found}"),
         ),
-        expected=f"a schedule that serves {declared}",
-        found=found,
-        at_run_time="CTAs of a cluster would work on tiles that do not belong together",
-        suggestions=(f"declare `cluster={served}`", "or take a schedule for this cluster")
+        expected=f"a tile scheduler for clusters of {declared}",
+        found=f"clusters of {found}",
+        at_run_time="the CTAs of a cluster process unrelated tiles: always wrong results",
+        suggestions=(
+            f"set `cluster={served}`",
+            f"or use a tile scheduler for clusters of {declared}",
+        )
         if None not in served
-        else ("take a schedule for this cluster",),
+        else (f"use a tile scheduler for clusters of {declared}",),
         subject=program.name,
     )
 
@@ -170,13 +182,13 @@ def _tile(extents: tuple[Expr, ...]) -> str:
 
 
 def _product(sizes: Iterable[int | None]) -> str:
-    """`128 x 256`; `?` where a size is not known."""
+    """`128 x 256`, with `?` for an unknown size."""
     return " x ".join("?" if size is None else str(size) for size in sizes) or "no"
 
 
-def _all_labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
-    """Every known place, those of several instances of one component as well."""
-    return tuple(Label(span, text) for span, text in places if span is not None)
+def _all_labels(*locations: tuple[Span | None, str]) -> tuple[Label, ...]:
+    """Return a label per known location, also where instances share a component."""
+    return tuple(Label(span, text) for span, text in locations if span is not None)
 
 
 CHECKS = (

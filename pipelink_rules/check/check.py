@@ -1,8 +1,8 @@
-"""May this program be linked?  Program, Target -> findings; none means that it cannot go wrong.
+"""All checks of contracts against each other: Program, Target -> diagnostics.
 
-A program without findings cannot hang, race or read stale data, as far as its contracts go: types
-and layouts agree, every count adds up, no cycle of waits is closed, no access is out of order,
-whatever the sizes at launch and the stages that the placement chooses.
+A program without diagnostics cannot hang, race or read stale data if its components keep their
+contracts: types and layouts match, counts add up, waits form no cycle and accesses are ordered,
+for all problem sizes and for all stage counts that the placement may choose.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ CHECKS: tuple[Check, ...] = (
 def resolve_checked(
     spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str
 ) -> Program:
-    """The program of components that mean one problem (`check.agreement`).
+    """Return the program of components that describe the same problem (`check.agreement`).
 
-    Raises what they disagree about before anything that follows from it, then what resolving finds.
+    Raise disagreements before their consequences, then the diagnostics of resolving.
     """
     made = outline(spec, variants, target_name)
     disagreements = _found(agreement.CHECKS, ProgramIndex(made, TARGETS[target_name]))
@@ -59,9 +59,9 @@ def resolve_checked(
 
 
 def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:
-    """All findings of a program, one per code and subject, sorted by code and place.
+    """Return all diagnostics of a program, one per code and subject, sorted by code and location.
 
-    What components that do not mean one problem get wrong beyond that says nothing.
+    If components disagree about the problem, return only the disagreements.
     """
     index = ProgramIndex(program, target)
     return _found(agreement.CHECKS, index) or _found(CHECKS, index)
@@ -70,27 +70,27 @@ def check(program: Program, target: Target) -> tuple[Diagnostic, ...]:
 def check_stages(
     program: Program, target: Target, stages: Mapping[str, int]
 ) -> tuple[Diagnostic, ...]:
-    """Findings of the protocol for the stage counts of a placement (channel -> stages)."""
+    """Return the protocol diagnostics for the stage counts of a placement (channel -> stages)."""
     return _once(protocol.check_protocol(ProgramIndex(program, target), stages))
 
 
 def _found(checks: Iterable[Check], index: ProgramIndex) -> tuple[Diagnostic, ...]:
-    return _once(finding for item in checks for finding in item.find(index))
+    return _once(diagnostic for item in checks for diagnostic in item.find(index))
 
 
-def _once(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     found: dict[tuple[str, str], Diagnostic] = {}
-    for finding in findings:
-        found.setdefault((finding.code, finding.subject), finding)
-    return tuple(sorted(found.values(), key=_place))
+    for item in diagnostics:
+        found.setdefault((item.code, item.subject), item)
+    return tuple(sorted(found.values(), key=_sort_key))
 
 
-def _place(finding: Diagnostic) -> tuple[str, str, int, str]:
-    span = finding.labels[0].span if finding.labels else None
-    return finding.code, span.file if span else "", span.line if span else 0, finding.subject
+def _sort_key(item: Diagnostic) -> tuple[str, str, int, str]:
+    span = item.labels[0].span if item.labels else None
+    return item.code, span.file if span else "", span.line if span else 0, item.subject
 
 
 def codes() -> Iterator[str]:
-    """Every code that a check may find."""
+    """Return every code that a check may report."""
     for item in CHECKS:
         yield from item.codes

@@ -1,4 +1,4 @@
-"""Do copies fit the hardware that makes them, and bring exactly what rings and buffers hold?
+"""Checks that copies meet the limits of the hardware and fill exactly what rings and buffers hold.
 
 Limits: CUDA driver API, cuTensorMapEncodeTiled (boxes, strides); PTX ISA, cp.async.bulk (sizes and
 addresses are multiples of 16 bytes).
@@ -32,7 +32,7 @@ SAMPLES = 64  # values of a work field or symbol that are tried
 
 
 def box_bytes(port: Port) -> int:
-    """Bytes of one box of a global port."""
+    """Return the bytes of one box of a global port."""
     assert port.tile is not None
     extents = [evaluate(extent, {}) for extent in port.tile.box]
     return math.prod(extents) * DTYPES[port.members[0].dtype][0]
@@ -40,28 +40,26 @@ def box_bytes(port: Port) -> int:
 
 def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0605: the inner row of a box is a multiple of 16 bytes."""
-    for instance in index.program.instances:
-        for port in instance.variant.contract.ports:
-            if port.tile is None:
-                continue
-            size = DTYPES[port.members[0].dtype][0]
-            inner = evaluate(port.tile.box[-1], {}) * size
-            if inner % GRAIN:
-                yield Diagnostic(
-                    "PL0605",
-                    f"rows of the box of `{instance.name}.{port.name}` have {inner} bytes, "
-                    f"which is no multiple of {GRAIN}",
-                    labels((port.tile.box[-1].span or port.tile.span, f"{inner} bytes")),
-                    expected=f"a multiple of {GRAIN} bytes",
-                    found=f"{inner} bytes",
-                    at_run_time="the driver refuses to encode the tensor map",
-                    suggestions=(f"choose a multiple of {GRAIN // size} elements",),
-                    subject=f"{instance.name}.{port.name}",
-                )
+    for instance, _, port in index.ports():
+        if port.tile is None:
+            continue
+        size = DTYPES[port.members[0].dtype][0]
+        inner = evaluate(port.tile.box[-1], {}) * size
+        if inner % GRAIN:
+            yield Diagnostic(
+                "PL0605",
+                f"box rows of `{instance}.{port.name}` are not a multiple of {GRAIN} bytes",
+                labels((port.tile.box[-1].span or port.tile.span, f"{inner:,} bytes")),
+                expected=f"a multiple of {GRAIN} bytes",
+                found=f"{inner:,} bytes",
+                at_run_time="the driver rejects the tensor map: launch failure",
+                suggestions=(f"use a multiple of {GRAIN // size} elements",),
+                subject=f"{instance}.{port.name}",
+            )
 
 
 def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0602, PL0601: a copy moves bytes as they are, in the layout of its box."""
+    """PL0602, PL0601: a copy keeps the dtype of its tensor and the layout of its box."""
     reported: set[tuple[str, str, str]] = set()
     for instance, op, tensor, ring in check_copied_tiles(index):
         member = next(member for member in ring.members if member.name == op.member)
@@ -73,17 +71,18 @@ def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
         if given.dtype != member.dtype:
             yield Diagnostic(
                 "PL0602",
-                f"`{op.verb} {op.source} -> {op.target}.{op.member}` copies {given.dtype} "
-                f"into a tile of {member.dtype}",
+                f"`copy {op.source} -> {op.target}.{op.member}` copies {given.dtype} into a tile "
+                f"of "
+                f"{member.dtype}",
                 labels(
                     (given.span, f"`{op.source}` is {given.dtype}"),
                     (member.span, f"the tile is {member.dtype}"),
-                    (op.span, "copies move bytes as they are"),
+                    (op.span, "copies do not convert"),
                 ),
                 expected=member.dtype,
                 found=given.dtype,
-                at_run_time="bits of one type would be read as another",
-                suggestions=("give both one dtype",),
+                at_run_time="bits of one type are read as another: always wrong results",
+                suggestions=(f"set the dtype of tile `{op.member}` to {given.dtype}",),
                 subject=subject,
             )
         elif tensor.tile is None:
@@ -111,20 +110,20 @@ def _box_layout(
     at = ""
     if found:
         place = ", ".join(map(str, found[0]))
-        at = f": element ({place}) is copied to byte {found[2]}, read at byte {found[1]}"
+        at = f": element ({place}) is copied to byte {found[2]:,} and read at byte {found[1]:,}"
     return Diagnostic(
         "PL0601",
-        f"`copy {op.source} -> {op.target}.{op.member}` fills the tile in another layout{at}",
+        f"layout mismatch on `copy {op.source} -> {op.target}.{op.member}`{at}",
         labels(
             (tensor.tile.span, f"copies {describe(box)}"),
             (member.layout.span or member.span, f"the tile is {describe(member)}"),
         ),
         expected=describe(member),
         found=describe(box),
-        at_run_time="the consumer reads other elements than it means: wrong results, every time",
+        at_run_time="the consumer reads other elements than intended: always wrong results",
         suggestions=(f"set `swizzle: {member.layout.swizzle}` in `tile` of port `{op.source}`",)
         if tensor.tile.swizzle != member.layout.swizzle
-        else ("give the tile the layout of the box: row-major",),
+        else (f"set the layout of tile `{op.member}` to row-major, that of the box",),
         subject=subject,
     )
 
@@ -139,55 +138,54 @@ def _bulk_layout(
     place = ", ".join(map(str, found[0]))
     return Diagnostic(
         "PL0601",
-        f"bulk `copy {op.source} -> {op.target}.{op.member}` fills the tile in another layout: "
-        f"element ({place}) is copied to byte {found[2]}, read at byte {found[1]}",
+        f"layout mismatch on bulk `copy {op.source} -> {op.target}.{op.member}`: element "
+        f"({place}) is "
+        f"copied to byte {found[2]:,} and read at byte {found[1]:,}",
         labels(
             (member.layout.span or member.span, f"the tile is {describe(member)}"),
-            (tensor.span, "without `tile`: bytes are copied as they lie in global memory"),
+            (tensor.span, "without `tile`, a copy keeps the layout of global memory"),
             (op.span, ""),
         ),
-        expected="a tile in the order of the tensor: row-major, without a swizzle",
+        expected="row-major",
         found=describe(member),
-        at_run_time="the consumer reads other elements than it means: wrong results, every time",
+        at_run_time="the consumer reads other elements than intended: always wrong results",
         suggestions=(
-            f"give port `{op.source}` a `tile` with the swizzle of the tile: a tensor copy",
-            "or leave the swizzle out on both ends",
+            f"add a `tile` with this layout to port `{op.source}`: a tensor copy",
+            "or remove the layout from the tile on both ends",
         ),
         subject=subject,
     )
 
 
 def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0606: rows of a tensor that is copied or stored start at multiples of 16 bytes."""
+    """PL0606: row strides of a copied or stored tensor are multiples of 16 bytes."""
     multiples = {item.name: item.multiple_of for item in unify_symbols(index.program.instances)}
-    for instance in index.program.instances:
-        contract = instance.variant.contract
-        used = {
-            op.source: op
-            for role in contract.roles
-            for op in operations(role.body)
-            if op.verb in ("copy", "store")
-        }
-        for port in contract.ports:
-            if port.space != "global" or (port.tile is None and port.name not in used):
+    used = {
+        (instance, op.source)
+        for instance, _, role in index.roles()
+        for op in operations(role.body)
+        if op.verb in ("copy", "store")
+    }
+    for instance, contract, port in index.ports():
+        if port.space != "global" or (port.tile is None and (instance, port.name) not in used):
+            continue
+        member = port.members[0]
+        size = DTYPES[member.dtype][0]
+        for mode in range(1, len(member.shape)):
+            inner = member.shape[mode:]
+            wrong = _unaligned_stride(inner, size, multiples, contract.requires)
+            if wrong is None:
                 continue
-            member = port.members[0]
-            size = DTYPES[member.dtype][0]
-            for mode in range(1, len(member.shape)):
-                inner = member.shape[mode:]
-                wrong = _no_multiple(inner, size, multiples, contract.requires)
-                if wrong is None:
-                    continue
-                text = " * ".join(extent.text for extent in inner)
-                symbols = sorted({name for extent in inner for name in names(extent)})
-                yield _stride(instance.name, port, text, wrong, size, symbols)
-                break
+            text = " * ".join(extent.text for extent in inner)
+            symbols = sorted({name for extent in inner for name in names(extent)})
+            yield _stride(instance, port, text, wrong, size, symbols)
+            break
 
 
-def _no_multiple(
+def _unaligned_stride(
     extents: tuple[Expr, ...], size: int, multiples: dict[str, int], requires: tuple[Expr, ...]
 ) -> int | None:
-    """Bytes of a stride that is no multiple of 16 for some allowed symbols."""
+    """Return a stride in bytes, for allowed symbols, that is not a multiple of 16."""
     wanted = sorted({name for extent in extents for name in names(extent)})
     for step in range(1, SAMPLES):
         env = {name: multiples.get(name, 1) * (step + place) for place, name in enumerate(wanted)}
@@ -199,7 +197,7 @@ def _no_multiple(
 
 
 def _holds(condition: Expr, env: dict[str, int]) -> bool:
-    """Whether a precondition allows these values; one about other symbols allows all."""
+    """Return whether a precondition allows the values; one about other symbols always does."""
     return not names(condition) <= set(env) or bool(evaluate(condition, env))
 
 
@@ -209,28 +207,28 @@ def _stride(
     need = GRAIN // math.gcd(GRAIN, size)
     return Diagnostic(
         "PL0606",
-        f"rows of `{instance}.{port.name}` need not start at multiples of {GRAIN} bytes",
-        labels((port.where("shape"), f"stride {text} * {size} bytes, e.g. {wrong}")),
-        expected=f"{text} * {size} a multiple of {GRAIN} for every shape the kernel accepts",
-        found=f"{wrong} bytes is possible",
-        at_run_time="the driver refuses the tensor map, or the copy traps"
+        f"row stride of `{instance}.{port.name}` may not be a multiple of {GRAIN} bytes",
+        labels((port.where("shape"), f"a stride of {text} * {size} bytes, for example {wrong:,}")),
+        expected=f"multiples of {GRAIN} bytes for all shapes that the kernel accepts",
+        found=f"{wrong:,} bytes for one of them",
+        at_run_time="the driver rejects the tensor map: launch failure"
         if port.tile
-        else "the copy traps: misaligned address",
+        else "the copy uses a misaligned address: trap",
         suggestions=(f"declare `symbols: {{{symbols[-1]}: {{multiple_of: {need}}}}}`",)
         if symbols
-        else (f"choose extents with rows of a multiple of {GRAIN} bytes",),
+        else (f"use extents with rows of a multiple of {GRAIN} bytes",),
         subject=f"{instance}.{port.name}",
     )
 
 
 def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0607: the copies of an item bring exactly the bytes of its tiles."""
+    """PL0607: the copies of an item fill exactly the bytes of its tiles."""
     protocol, program = index.protocol, index.program
     fields = {name: field.clip(2) for name, field in ranges(program).items()}
     stages = {channel.name: channel.minimum for channel in program.channels}
     try:
         composition, _ = compose(protocol, stages, [fields], alone=True)
-    except TooManyOperations:  # told by the protocol
+    except TooManyOperations:  # reported by check_protocol
         return
     copied: dict[tuple[str, str, str], list[str]] = {}
     for process in composition.processes:
@@ -253,9 +251,11 @@ def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
                 yield _twice(index, channel.producer, member, len(tensors))
             if not tensors or bulk:
                 continue
-            brought = sum(box_bytes(tensor) for tensor in tensors) * warps
-            if brought != member_bytes(member):
-                yield _coverage(index, channel.producer, member, tensors[0], brought, len(tensors))
+            copied_bytes = sum(box_bytes(tensor) for tensor in tensors) * warps
+            if copied_bytes != member_bytes(member):
+                yield _coverage(
+                    index, channel.producer, member, tensors[0], copied_bytes, len(tensors)
+                )
     yield from _stores_cover(index, composition)
 
 
@@ -268,17 +268,17 @@ def _twice(index: ProgramIndex, end: tuple[str, str], member: Member, times: int
     ]
     return Diagnostic(
         "PL0607",
-        f"tile `{qualified_name(end)}.{member.name}` is filled by {times} copies, "
-        "one of them a bulk copy",
+        f"{times} copies fill tile `{qualified_name(end)}.{member.name}`, but a bulk copy fills "
+        f"it alone",
         labels(
             *((op.span, "fills the tile") for op in copies),
             (member.span, f"{shape_of(member)} {member.dtype}"),
-            (port.where("tx_bytes"), "announced for one bulk copy"),
+            (port.where("tx_bytes"), "expected from one bulk copy"),
         ),
-        expected="one bulk copy per tile and item: it brings what is announced",
+        expected="one bulk copy per tile and item",
         found=f"{times} copies",
-        at_run_time="more bytes than announced arrive: the consumer waits for ever",
-        suggestions=("leave one copy",),
+        at_run_time="more bytes arrive than the full barrier expects: the consumer hangs",
+        suggestions=("remove all copies of the tile but one",),
         subject=f"{qualified_name(end)}.{member.name}",
     )
 
@@ -288,7 +288,7 @@ def _coverage(
     end: tuple[str, str],
     member: Member,
     tensor: Port,
-    brought: int,
+    copied_bytes: int,
     times: int,
 ) -> Diagnostic:
     size = member_bytes(member)
@@ -298,31 +298,31 @@ def _coverage(
     by = f", by each of {warps} warps" if warps > 1 else ""
     return Diagnostic(
         "PL0607",
-        f"copies bring {brought} bytes of tile `{qualified_name(end)}.{member.name}`, "
-        f"which has {size}",
+        f"copies fill {copied_bytes:,} of the {size:,} bytes of tile "
+        f"`{qualified_name(end)}.{member.name}`"
+        if copied_bytes < size
+        else f"copies of {copied_bytes:,} bytes exceed the {size:,} bytes of tile "
+        f"`{qualified_name(end)}.{member.name}`",
         labels(
-            (
-                tensor.tile.span,
-                f"{plural(times, 'box', 'es')} of {box}{by}",
-            ),
-            (member.span, f"{shape_of(member)} {member.dtype}: {size} bytes"),
+            (tensor.tile.span, f"{plural(times, 'box', 'es')} of {box}{by}"),
+            (member.span, f"{shape_of(member)} {member.dtype}: {size:,} bytes"),
         ),
-        expected=f"{size} bytes per item",
-        found=f"{brought} bytes",
-        at_run_time="a part of the tile keeps what an earlier item left there"
-        if brought < size
-        else "the copies overwrite what lies behind the tile",
+        expected=f"{size:,} bytes per item",
+        found=f"{copied_bytes:,} bytes per item",
+        at_run_time="a part of the tile keeps data of an earlier item: always wrong results"
+        if copied_bytes < size
+        else "the copies overwrite the memory after the tile: wrong results",
         suggestions=(
             f"set `box` of port `{tensor.name}` to the shape of the tile: {shape_of(member)}",
         )
         if times == 1 and warps == 1
-        else ("make boxes, copies and warps multiply to the tile",),
+        else (f"change boxes, copies or warps so that together they fill {size:,} bytes",),
         subject=f"{qualified_name(end)}.{member.name}",
     )
 
 
 def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Diagnostic]:
-    """A stage of a buffer holds what its warps store from it."""
+    """Check that a stage of a buffer holds what its warps store from it."""
     reported: set[tuple[str, str]] = set()
     for process in composition.processes:
         for action in process.period:
@@ -346,22 +346,23 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
                 continue
             yield Diagnostic(
                 "PL0607",
-                f"a stage of buffer `{qualified_name(origin.end)}` has {stage} bytes, "
-                f"{stored} are stored from it",
+                f"stores read {stored:,} bytes from a stage of buffer "
+                f"`{qualified_name(origin.end)}`, "
+                f"which has {stage:,}",
                 labels(
-                    (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage} bytes"),
-                    (tensor.tile.span, f"{plural(warps, 'warp')}, one box of {box} bytes each"),
+                    (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage:,} bytes"),
+                    (tensor.tile.span, f"{plural(warps, 'warp')}, one box of {box:,} bytes each"),
                 ),
-                expected=f"{stored} bytes a stage",
-                found=f"{stage} bytes",
-                at_run_time="the copies read and store what lies behind the buffer",
+                expected=f"{stored:,} bytes per stage",
+                found=f"{stage:,} bytes per stage",
+                at_run_time="the stores read the memory after the buffer: always wrong results",
                 suggestions=(f"set `bytes` of buffer `{buffer.name}` to {stored * buffer.stages}",),
                 subject=qualified_name(origin.end),
             )
 
 
 def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0612: a bulk copy has a multiple of 16 bytes and stays within its tile."""
+    """PL0612: a bulk copy has a multiple of 16 bytes and does not exceed its tile."""
     fields = ranges(index.program)
     for instance, op, tensor, ring in check_copied_tiles(index):
         if tensor.tile is not None or ring.tx_bytes is None:
@@ -370,18 +371,18 @@ def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
         found = _bulk_problem(ring.tx_bytes, fields, room)
         if found is None:
             continue
-        problem, expected, said, fix = found
+        problem, expected, size, fix = found
         yield Diagnostic(
             "PL0612",
             f"bulk copies into `{instance}.{ring.name}` {problem}",
             labels(
-                (ring.where("tx_bytes"), said),
-                (op.span, "copies that many bytes"),
-                (ring.where("item"), f"{room} bytes an item"),
+                (ring.where("tx_bytes"), size),
+                (op.span, "copied here"),
+                (ring.where("item"), f"{room:,} bytes per item"),
             ),
             expected=expected,
-            found=said,
-            at_run_time="the copy traps, or writes into the next stage",
+            found=size,
+            at_run_time="the copy traps or overwrites the next stage",
             suggestions=(fix,),
             subject=f"{instance}.{ring.name}",
         )
@@ -394,12 +395,7 @@ def _bulk_problem(
     for name in used:
         if fields[name].maximum is None:
             fix = f"declare `max` of the work field `{name}`"
-            return (
-                f"have no largest size: `{name}` has no maximum",
-                "a largest size",
-                size.text,
-                fix,
-            )
+            return f"have no size limit: `{name}` has no maximum", "a size limit", size.text, fix
     for step in range(SAMPLES):
         env = {}
         for name in used:
@@ -407,18 +403,14 @@ def _bulk_problem(
             env[name] = min(low + step, high) if step < SAMPLES - 1 else high
         value = evaluate(size, env)
         case = ", ".join(f"{name}={env[name]}" for name in used)
-        said = f"{value} bytes" + (f" with {case}" if case else "")
+        described = f"{value:,} bytes" + (f" with {case}" if case else "")
         if value % GRAIN:
-            fix = "choose extents with rows of a multiple of 16 bytes"
-            return (
-                f"need not be multiples of {GRAIN} bytes",
-                f"a multiple of {GRAIN} bytes",
-                said,
-                fix,
-            )
+            fix = f"use extents with rows of a multiple of {GRAIN} bytes"
+            multiple = f"a multiple of {GRAIN} bytes"
+            return f"may not be {multiple}", multiple, described, fix
         if value > room:
-            fix = "make the tile as large as the largest copy"
-            return "can exceed the item", f"at most {room} bytes", said, fix
+            fix = f"enlarge the tile to {value:,} bytes"
+            return "can exceed the item", f"at most {room:,} bytes", described, fix
     return None
 
 

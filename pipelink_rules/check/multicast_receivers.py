@@ -1,4 +1,4 @@
-"""Do CTAs that load for each other take the same items?"""
+"""Check that the CTAs of a multicast group consume the same items."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def check_multicast_receivers(index: ProgramIndex) -> Iterator[Diagnostic]:
     shared = [channel for channel in program.channels if channel.multicast]
     if not shared or not varying:
         return
-    for instance, name, place, what in _counts(index):
+    for instance, name, span, what in _counts(index):
         field = varying.get(name)
         if field is None:
             continue
         axes = " and ".join(field.along)
         yield Diagnostic(
             "PL0804",
-            f"{what} of `{instance}` depends on `{name}`, which differs from CTA to CTA of a "
-            "cluster",
+            f"{what} of `{instance}` depends on `{name}`, which differs between CTAs of a cluster",
             labels(
-                (place, f"depends on `{name}`"),
-                (field.span, f"`{scheduler}` gives another `{name}` along {axes}"),
-                (index.connection(shared[0]).span, "loaded for all of them"),
+                (span, f"depends on `{name}`"),
+                (field.span, f"`{scheduler}` assigns different values of `{name}` along {axes}"),
+                (index.connection(shared[0]).span, "a multicast to all of them"),
             ),
-            expected=f"a field that is the same in all CTAs of a cluster, for `{name}`",
+            expected="a field with one value in all CTAs of a cluster",
             found=f"`{name}` varies along {axes}",
-            at_run_time="a CTA gets copies of items that it does not take: it or the others hang",
+            at_run_time="a CTA receives copies of items that it does not consume: it or the "
+            "others hang",
             suggestions=(
-                f"let every CTA of a cluster do the same for every `{name}`",
-                f'or turn it off: transfers={{"{_consumer(index)}": "ring"}}',
+                f"perform the same number of operations for every value of `{name}`",
+                f'or disable the multicast: transfers={{"{_consumer(index)}": "ring"}}',
             ),
             subject=f"{scheduler}.{name}",
         )
@@ -51,13 +51,13 @@ def _consumer(index: ProgramIndex) -> str:
 
 
 def _counts(index: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
-    """(instance, field, place, what): everything that decides how much a role does."""
+    """Yield (instance, field, span, what) for every field that decides a count of operations."""
     for item in index.program.instances:
         contract = item.variant.contract
         for role in contract.roles:
             for repeat in repeats(role.body):
                 for name in sorted(names(repeat.count)):
-                    yield item.name, name, repeat.span, "a repeat"
+                    yield item.name, name, repeat.span, "the count of a repeat"
         for port in contract.ports:
             for clause, expr in (("rate", port.rate), ("tx_bytes", port.tx_bytes)):
                 for name in sorted(names(expr)) if expr else ():

@@ -1,4 +1,4 @@
-"""Do components that work on one number promise the same about it?"""
+"""Checks that connected components declare the same numerical behavior."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def check_numerical_contracts(index: ProgramIndex) -> Iterator[Diagnostic]:
                 continue
             yield Diagnostic(
                 "PL1102",
-                f"`{connection.name}` joins `{clause}: {given}` and `{clause}: {taken}`",
+                f"`{connection.name}` connects `{clause}: {given}` to `{clause}: {taken}`",
                 labels(
                     (sink.span, f"{clause}: {taken}"),
                     (source.span, f"{clause}: {given}"),
                     (connection.span, ""),
                 ),
-                expected=given,
-                found=taken,
-                at_run_time="the result keeps what both promise, and no more",
-                suggestions=("join components that promise the same",),
+                expected=f"{clause}: {given}",
+                found=f"{clause}: {taken}",
+                at_run_time="the result has only the guarantees that both components declare",
+                suggestions=(f"connect components that both declare `{clause}: {given}`",),
                 subject=connection.name,
             )
             break
 
 
 def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL1208: every object of one link is compiled with the same flags that change numbers."""
+    """PL1208: all objects of a link use the same values of flags that change results."""
     instances = index.program.instances
     for flag, default in FLAG_DEFAULTS.items():
         on: dict[bool, list[Instance]] = {True: [], False: []}
@@ -55,15 +55,15 @@ def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
         names = list_of(item.name for item in fewer)
         yield Diagnostic(
             "PL1208",
-            f"{names} compiled with {flag}={value}, the other components with {flag}={other}",
+            f"{names} compiled with {flag}={value}, but other components with {flag}={other}",
             labels(
                 *((item.span, f"{item.label}: {flag}={value}") for item in fewer),
                 (more[0].span, f"{more[0].label}: {flag}={other}"),
             ),
             expected=f"one value of {flag} in the whole megakernel",
             found=f"{flag}={value} in {len(fewer)} of {len(instances)} components",
-            at_run_time="the linker refuses the mix, or decides by the order of its inputs",
-            suggestions=(f"give all components the same `{flag}` in `copts`",),
+            at_run_time="nvlink rejects the mix; nvJitLink uses the value of its first input",
+            suggestions=(f"set the same `{flag}` in `copts` of all components",),
             subject=flag,
         )
 

@@ -1,8 +1,8 @@
-"""Who is behind a name of the program?  Program -> ports, roles and connections by name."""
+"""Look-ups of ports, roles and connections by name, and the type of a check."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ End = tuple[str, str]  # instance, port
 
 
 class ProgramIndex:
-    """A program and its target, with look-ups; what every rule is given."""
+    """A program and its target with look-ups: the input of every check."""
 
     def __init__(self, program: Program, target: Target):
         self.program, self.target = program, target
@@ -26,38 +26,50 @@ class ProgramIndex:
 
     @cached_property
     def protocol(self) -> ProtocolIndex:
-        """The look-ups of its protocol."""
+        """The look-ups of the protocol."""
         return ProtocolIndex(self.program)
 
     @cached_property
     def _homes(self) -> dict[tuple[str, str], ProgramRole]:
         return {member: role for role in self.program.roles for member in role.members}
 
+    def ports(self) -> Iterator[tuple[str, Contract, Port]]:
+        """Yield (instance, contract, port) for every port of the program."""
+        for instance, contract in self.contracts.items():
+            for port in contract.ports:
+                yield instance, contract, port
+
+    def roles(self) -> Iterator[tuple[str, Contract, Role]]:
+        """Yield (instance, contract, role) for every role of an instance."""
+        for instance, contract in self.contracts.items():
+            for role in contract.roles:
+                yield instance, contract, role
+
     def port(self, end: End) -> Port:
-        """The port at an end of a connection."""
+        """Return the port at an end of a connection."""
         return self.contracts[end[0]].port(end[1])
 
     def role_of(self, end: End) -> Role:
-        """The role that a port belongs to."""
+        """Return the role that a port belongs to."""
         return self.contracts[end[0]].role(self.port(end).role)
 
     def home(self, instance: str, role: str) -> ProgramRole:
-        """The warps that run a role."""
+        """Return the program role that runs a role of an instance."""
         return self._homes[instance, role]
 
     def connections_of(self, channel: Channel) -> tuple[Connection, ...]:
-        """The connections that a channel carries, in order of its consumers."""
+        """Return the connections that a channel carries, in order of its consumers."""
         by_consumer = {item.consumer: item for item in self.program.connections}
         return tuple(by_consumer[end] for end in channel.consumers)
 
     def connection(self, channel: Channel, *ends: End) -> Connection:
-        """The connection of a channel whose consumer is among `ends`, else its first."""
+        """Return the connection of a channel whose consumer is among `ends`, else its first."""
         found = self.connections_of(channel)
         return next((item for item in found if item.consumer in ends), found[0])
 
 
 def qualified_name(end: End) -> str:
-    """`load.ab`."""
+    """Return `load.ab`."""
     return ".".join(end)
 
 

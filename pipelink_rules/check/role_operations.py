@@ -1,7 +1,7 @@
-"""Do the operations of a role fit its warps, and use what its contract declares?
+"""Checks of the operations of a role against its warps, ports and buffers.
 
-An access that the contract leaves out is ordered by nobody: the protocol is judged by what the
-operations say.  So whatever a component declares, one of its operations uses.
+The protocol is analyzed from the operations that contracts list, so an access that is missing
+there is not ordered with any other.  Every declared port and buffer needs an operation.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Span
 
-# No warp is asked to be whole for these.
+# operations that single threads may perform
 _OF_A_THREAD = ("read", "write")
-# from small to large: what converges together is not split
+# from small to large; a unit that converges together cannot be split
 _SIZES = ("thread", "warp", "warpgroup", "role")
 # (space, direction) -> the verbs that use such a port; copies and stores name it as their source.
-# A ring that nobody writes is told where it is read (PL0503).
+# A ring without a writer is reported where it is read (PL0503).
 _AS_SOURCE = {("global", "copy"), ("global", "store"), ("tensor_memory", "mma")}  # not as target
 _VERBS = {
     ("ring", "in"): ("read", "mma", "store"),
@@ -51,18 +51,19 @@ def check_convergence(index: ProgramIndex) -> Iterator[Diagnostic]:
                 yield _torn(instance.name, role)
 
 
-def _apart(instance: str, role: Role, op: Operation, need: str, who: str) -> Diagnostic:
+def _apart(instance: str, role: Role, op: Operation, need: str, user: str) -> Diagnostic:
     return Diagnostic(
         "PL0707",
-        f"role `{instance}.{role.name}` converges per {role.converged}, {who} needs a {need}",
+        f"role `{instance}.{role.name}` is declared `converged: {role.converged}`, but {user} "
+        f"requires `{need}`",
         labels(
             (role.where("converged"), f"converged: {role.converged}"),
-            (op.span, f"called by a whole, converged {need}"),
+            (op.span, f"performed by a converged {need}"),
         ),
         expected=f"converged: {need}",
         found=f"converged: {role.converged}",
-        at_run_time="threads that take part alone hang, or act in the place of others",
-        suggestions=(f"call it with all threads of the {need} and set `converged: {need}`",),
+        at_run_time="undefined behavior: a hang, or operations performed by the wrong threads",
+        suggestions=(f"set `converged: {need}` and call it with all threads of the {need}",),
         subject=f"{instance}.{role.name}",
     )
 
@@ -70,15 +71,15 @@ def _apart(instance: str, role: Role, op: Operation, need: str, who: str) -> Dia
 def _torn(instance: str, role: Role) -> Diagnostic:
     return Diagnostic(
         "PL0707",
-        f"role `{instance}.{role.name}` may be split per {role.split}, but converges per "
-        f"{role.converged}",
+        f"role `{instance}.{role.name}` is declared `split: {role.split}`, but "
+        f"`converged: {role.converged}`",
         labels(
             (role.where("split"), f"split: {role.split}"),
             (role.where("converged"), f"converged: {role.converged}"),
         ),
-        expected=f"split: {role.converged}, or `converged: {role.split}`",
-        found=f"split: {role.split}",
-        at_run_time="a part of the threads would wait for the rest, which runs elsewhere or later",
+        expected=f"`split: {role.converged}` or `converged: {role.split}`",
+        found=f"`split: {role.split}`",
+        at_run_time="threads wait for others that run in another call: hang",
         suggestions=(f"set `split: {role.converged}`",),
         subject=f"{instance}.{role.name}",
     )
@@ -119,13 +120,14 @@ def _unused(
     wanted = " or ".join(f"`{verb}`" for verb in verbs)
     return Diagnostic(
         "PL0510",
-        f"role `{instance}.{role.name}` never does {wanted} with {kind} `{name}`",
-        labels((span, "declared here"), (role.where("body"), f"no {wanted} of it")),
+        f"role `{instance}.{role.name}` declares no access to its {kind} `{name}`",
+        labels((span, "declared here"), (role.where("body"), f"no {wanted} of `{name}`")),
         expected=f"{wanted} of `{name}` in the operations of role `{role.name}`",
-        found="no such operation",
-        at_run_time="an access that is not declared is in no order with any other",
+        found="none",
+        at_run_time="an undeclared access is not ordered with any other: data race",
         suggestions=(
-            f"add the operation where the source does it, or leave the {kind} out of the contract",
+            f"add {wanted} where the source accesses `{name}`",
+            f"or remove {kind} `{name}` from the contract",
         ),
         subject=f"{instance}.{name}",
     )

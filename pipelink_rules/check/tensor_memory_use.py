@@ -1,4 +1,4 @@
-"""Who may touch tensor memory, and on which targets?"""
+"""Checks of targets, warps and commits of roles that use tensor memory."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def check_tensor_memory_available(index: ProgramIndex) -> Iterator[Diagnostic]:
                 continue
             yield Diagnostic(
                 "PL0810",
-                f"port `{instance.name}.{port.name}` is in tensor memory, which "
+                f"port `{instance.name}.{port.name}` requires tensor memory, which "
                 f"{index.target.name} does not have",
                 labels(
-                    (port.where("space"), "in tensor memory"),
-                    (index.program.spec.where("archs", index.target.name), "for this target"),
+                    (port.where("space"), "tensor memory"),
+                    (index.program.spec.where("archs", index.target.name), "requested here"),
                 ),
                 expected=f"a target with tensor memory: {', '.join(have)}",
                 found=index.target.name,
                 suggestions=(
-                    f"remove {index.target.name} from `archs`, or take a component that keeps "
-                    "its accumulators in registers",
+                    f"remove {index.target.name} from `archs`",
+                    "or use a component with accumulators in registers",
                 ),
                 subject=f"{instance.name}.{port.name}",
             )
 
 
 def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0702: what moves data through registers runs on whole warpgroups."""
+    """PL0702: roles that move data between tensor memory and registers have whole warpgroups."""
     for instance, role, op in _tensor_ops(index, ("read", "write")):
         warps = index.home(instance, role.name).warps
         if warps % QUADRANTS == 0:
@@ -55,15 +55,17 @@ def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
         )
         yield Diagnostic(
             "PL0702",
-            f"role `{instance}.{role.name}` reaches tensor memory with {plural(warps, 'warp')}",
+            f"role `{instance}.{role.name}` accesses tensor memory with {plural(warps, 'warp')}",
             labels(
                 (role.where("warps"), plural(warps, "warp")),
-                (op.span, "each warp reaches 32 lanes: those of its place in the warpgroup"),
+                (op.span, "a warp accesses the 32 lanes of its rank in the warpgroup"),
             ),
-            expected="whole warpgroups: a multiple of 4 warps",
+            expected="a multiple of 4 warps",
             found=plural(warps, "warp"),
-            at_run_time=f"nobody reaches lanes {left} of some columns: rows are left out",
-            suggestions=(f"give it {-(-warps // QUADRANTS) * QUADRANTS} warps",),
+            at_run_time=f"no warp accesses lanes {left} of some columns: rows are missing",
+            suggestions=(
+                f"set `warps: {-(-warps // QUADRANTS) * QUADRANTS}` in role `{role.name}`",
+            ),
             subject=f"{instance}.{role.name}",
         )
 
@@ -81,10 +83,10 @@ def check_single_issuer(index: ProgramIndex) -> Iterator[Diagnostic]:
                 (role.where("warps"), plural(warps, "warp")),
                 (op.span, "issued by one thread of every warp"),
             ),
-            expected="1 warp, of which one thread issues for the whole CTA",
+            expected="1 warp",
             found=plural(warps, "warp"),
-            at_run_time=f"every product is added {warps} times",
-            suggestions=("set `warps: 1`",),
+            at_run_time=f"every product is added {warps} times: always wrong results",
+            suggestions=(f"set `warps: 1` in role `{role.name}`",),
             subject=f"{instance}.{role.name}",
         )
 
@@ -92,7 +94,7 @@ def check_single_issuer(index: ProgramIndex) -> Iterator[Diagnostic]:
 def _tensor_ops(
     index: ProgramIndex, verbs: tuple[str, ...]
 ) -> Iterator[tuple[str, Role, Operation]]:
-    """(instance, role, operation): the first one of each role that is about tensor memory."""
+    """Yield (instance, role, operation): the first of each role that uses tensor memory."""
     for instance in index.program.instances:
         contract = instance.variant.contract
         tensor = {port.name for port in contract.ports if port.space == "tensor_memory"}
@@ -104,7 +106,7 @@ def _tensor_ops(
 
 
 def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0811: a stage that CTAs of a cluster fill for each other is given back to all of them."""
+    """PL0811: a stage filled by a multicast is released to all CTAs that fill it."""
     for channel in index.program.channels:
         if not channel.multicast:
             continue
@@ -121,18 +123,16 @@ def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
             members = list_of(item.member for item in channel.multicast)
             yield Diagnostic(
                 "PL0811",
-                f"`{connection.name}` is filled by several CTAs, but `{commits[0].verb} mma -> "
-                f"{end[1]}` of `{end[0]}.{role.name}` arrives in its own CTA only",
+                f"`{connection.name}` is a multicast, but `commit mma -> {end[1]}` of "
+                f"`{end[0]}.{role.name}` releases it only to its own CTA",
                 labels(
-                    (commits[0].span, "arrives here only"),
-                    (connection.span, f"the CTAs of the cluster load {members} for each other"),
+                    (commits[0].span, "arrives only in this CTA"),
+                    (connection.span, f"the CTAs of a cluster load {members} for each other"),
                 ),
-                expected="stages that this CTA alone fills",
+                expected="a ring that only its own CTA fills",
                 found=f"a multicast of {members}",
-                at_run_time="the other CTAs wait for ever for a stage to become empty",
-                suggestions=(
-                    f'ask for a ring of its own: transfers={{"{".".join(end)}": "ring"}}',
-                ),
+                at_run_time="the other CTAs hang waiting for an empty stage",
+                suggestions=(f'disable the multicast: transfers={{"{".".join(end)}": "ring"}}',),
                 subject=connection.name,
             )
 

@@ -1,4 +1,4 @@
-"""Do both ends find each element at the same byte, and do tiles start where a swizzle asks?
+"""Checks that both ends place each element at the same byte, and of the alignment of tiles.
 
 Layouts are compared as maps from coordinates to bytes, never as text: a coordinate times its
 strides (a mode may be nested: extents and strides, innermost first), then the swizzle.  The part
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.check.types import same_shape, shape_of
+from pipelink_rules.check.types import same_shape
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
@@ -28,13 +28,13 @@ Coordinate = tuple[int, ...]
 
 
 def swizzled(offset: int, span: int) -> int:
-    """Address bits 4..6 exclusive-or bits 7..9; a span of 32 or 64 takes 1 or 2 of them."""
+    """XOR address bits 4..6 with bits 7..9; a span of 32 or 64 bytes uses 1 or 2 of them."""
     bits = {0: 0, 32: 1, 64: 2, 128: 3}[span]
     return offset ^ ((offset >> 7 & (1 << bits) - 1) << 4)
 
 
 def terms(member: Member) -> list[list[int]]:
-    """Per mode the byte offset of every coordinate, before the swizzle."""
+    """Return per mode the byte offset of every coordinate, before the swizzle."""
     size = DTYPES[member.dtype][0]
     extents = [evaluate(extent, {}) for extent in member.shape]
     strides = list(member.layout.strides)
@@ -64,10 +64,10 @@ def _nested(place: int, pairs: list[tuple[int, int]]) -> int:
 
 
 def difference(a: Member, b: Member) -> tuple[Coordinate, int, int] | None:
-    """The first coordinate with two bytes, and both bytes; None where the maps are equal.
+    """Return the first coordinate with two bytes, and both bytes; None if the maps are equal.
 
-    Exact where the swizzles are equal or the tile has at most MOST_POINTS elements; larger tiles of
-    two swizzles are compared on their first MOST_POINTS elements.
+    The result is exact if the swizzles are equal or the tile has at most MOST_POINTS elements;
+    larger tiles of two swizzles are compared on their first MOST_POINTS elements.
     """
     ours, theirs = terms(a), terms(b)
     spans = (a.layout.swizzle, b.layout.swizzle)
@@ -89,7 +89,7 @@ def difference(a: Member, b: Member) -> tuple[Coordinate, int, int] | None:
 
 
 def describe(member: Member) -> str:
-    """`row-major, swizzle 128`."""
+    """Return `row-major, swizzle 128`."""
     strides = member.layout.strides
     order = "row-major"
     if strides:
@@ -103,7 +103,7 @@ def describe(member: Member) -> str:
 
 
 def check_layouts(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0601: the layouts of a tile, as maps, are equal on both ends of a ring."""
+    """PL0601: both ends of a ring use the same layout of a tile, compared as maps."""
     for connection in index.program.connections:
         if connection.transfer not in (RING, MULTICAST):
             continue
@@ -112,7 +112,7 @@ def check_layouts(index: ProgramIndex) -> Iterator[Diagnostic]:
         for member in source.members:
             other = taken.get(member.name)
             if other is None or member.dtype != other.dtype or not same_shape(member, other):
-                continue  # told by the types
+                continue  # reported by check_tiles
             found = difference(member, other)
             if found:
                 yield _differ(connection, member, other, *found)
@@ -125,33 +125,32 @@ def _differ(
     place = ", ".join(map(str, at))
     return Diagnostic(
         "PL0601",
-        f"tile `{given.name}` of `{connection.name}` has two layouts: element ({place}) is at byte "
-        f"{ours} on one end, {theirs} on the other",
+        f"layout mismatch on tile `{given.name}` of `{connection.name}`: element ({place}) is "
+        f"written "
+        f"at byte {ours:,} and read at byte {theirs:,}",
         labels(
-            (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs}"),
-            (given.layout.span or given.span, f"{describe(given)}: byte {ours}"),
+            (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs:,}"),
+            (given.layout.span or given.span, f"{describe(given)}: byte {ours:,}"),
             (connection.span, ""),
         ),
-        expected=f"{describe(given)} ({shape_of(given)} {given.dtype})",
+        expected=describe(given),
         found=describe(taken),
-        at_run_time="the consumer reads other elements than it means: wrong results, every time",
-        suggestions=("give the tile one layout on both ends",),
+        at_run_time="the consumer reads other elements than intended: always wrong results",
+        suggestions=(f"set the layout of the consumer's tile to {describe(given)}",),
         subject=connection.name,
     )
 
 
 def check_copied_tiles(index: ProgramIndex) -> Iterator[tuple[str, Operation, Port, Port]]:
-    """(instance, operation, tensor, ring) of every tensor copy into a ring."""
-    for instance in index.program.instances:
-        contract = instance.variant.contract
-        for role in contract.roles:
-            for op in operations(role.body):
-                if op.verb == "copy":
-                    yield instance.name, op, contract.port(op.source), contract.port(op.target)
+    """Yield (instance, operation, tensor, ring) for every copy into a ring."""
+    for instance, contract, role in index.roles():
+        for op in operations(role.body):
+            if op.verb == "copy":
+                yield instance, op, contract.port(op.source), contract.port(op.target)
 
 
 def check_stage_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0604: every tile of every stage starts where its swizzle and its copies ask."""
+    """PL0604: every tile of every stage is aligned for its swizzle and its copies."""
     tensor_copies = {
         (instance, op.target, op.member)
         for instance, op, tensor, _ in check_copied_tiles(index)
@@ -180,22 +179,25 @@ def _misaligned(
     why = f"swizzle {member.layout.swizzle}" if member.layout.swizzle else "a tensor copy"
     return Diagnostic(
         "PL0604",
-        f"tile `{member.name}` of `{connection.name}` starts at multiples of {have} bytes, "
-        f"{why} needs {need}",
-        labels((member.layout.span or member.span, f"{why}: {need} bytes"), (connection.span, "")),
-        expected=f"multiples of {need} bytes in every stage",
-        found=f"stages of {channel.stage_bytes} bytes at multiples of {channel.align}, "
-        f"the tile {at} bytes in",
-        at_run_time="the swizzle is a function of the address: elements land in wrong places",
-        suggestions=("give the tile a swizzle: its stages are then aligned to it",)
+        f"tile `{member.name}` of `{connection.name}` is aligned to {have:,} bytes, but {why} "
+        f"requires {need:,}",
+        labels(
+            (member.layout.span or member.span, f"{why}: {need:,} bytes"), (connection.span, "")
+        ),
+        expected=f"an alignment of {need:,} bytes in every stage",
+        found=f"an alignment of {have:,} bytes: stages of {channel.stage_bytes:,} bytes aligned to "
+        f"{channel.align:,}, with the tile at offset {at:,}",
+        at_run_time="elements are written to other addresses than they are read from: wrong "
+        "results",
+        suggestions=("set a swizzle on the tile: its stages are then aligned to it",)
         if not member.layout.swizzle
-        else ("make the bytes of the tiles before it a multiple of that",),
+        else (f"make the size of the tiles before it a multiple of {need:,} bytes",),
         subject=connection.name,
     )
 
 
 def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0604: a buffer that a tensor copy stores from starts where the copy's swizzle asks."""
+    """PL0604: a buffer that a tensor copy stores from is aligned for the swizzle of the copy."""
     for instance in index.program.instances:
         contract = instance.variant.contract
         buffers = {buffer.name: buffer for buffer in contract.buffers}
@@ -207,30 +209,32 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                     continue
                 tile = contract.port(op.source).tile
                 need = max(ALIGN[tile.swizzle], COPY_ALIGN) if tile else ALIGN[0]
-                piece = evaluate(buffer.bytes, {}) // buffer.stages
+                part_bytes = evaluate(buffer.bytes, {}) // buffer.stages
                 if tile:
                     size = DTYPES[contract.port(op.source).members[0].dtype][0]
-                    piece = math.prod(evaluate(extent, {}) for extent in tile.box) * size
-                if buffer.align % need == 0 and piece % need == 0:
+                    part_bytes = math.prod(evaluate(extent, {}) for extent in tile.box) * size
+                if buffer.align % need == 0 and part_bytes % need == 0:
                     continue
                 reported.add(buffer.name)
-                have = math.gcd(buffer.align, piece)
+                have = math.gcd(buffer.align, part_bytes)
                 aligned = buffer.align % need == 0
                 name = f"{instance.name}.{buffer.name}"
                 yield Diagnostic(
                     "PL0604",
-                    f"pieces of buffer `{name}` start at multiples of {have} bytes, not of {need}",
+                    f"copies from buffer `{name}` start at multiples of {have:,} bytes, not of "
+                    f"{need:,}",
                     labels(
-                        (buffer.span, f"align {buffer.align}"),
-                        (tile.span if tile else op.span, f"needs {need} bytes"),
+                        (buffer.span, f"align: {buffer.align}"),
+                        (tile.span if tile else op.span, f"requires {need:,} bytes"),
                     ),
-                    expected=f"multiples of {need} bytes",
-                    found=f"pieces of {piece} bytes" if aligned else f"align {buffer.align}",
-                    at_run_time="the copy stores other elements than were written there",
+                    expected=f"multiples of {need:,} bytes",
+                    found=f"multiples of {have:,} bytes",
+                    at_run_time="the copy stores other elements than were written: always wrong "
+                    "results",
                     suggestions=(
-                        (f"set `align: {need}` of buffer `{buffer.name}`",)
+                        (f"set `align: {need}` on buffer `{buffer.name}`",)
                         if not aligned
-                        else (f"choose a box whose bytes are a multiple of {need}",)
+                        else (f"choose a box of a multiple of {need:,} bytes",)
                     ),
                     subject=name,
                 )

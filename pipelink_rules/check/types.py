@@ -1,16 +1,18 @@
-"""Do both ends of a connection mean the same data?  Tiles, dtypes, shapes, fragments, rates."""
+"""Checks that both ends of a connection agree: tiles, dtypes, shapes, fragments and rates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Unpack
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.expression.expression import equal, evaluate
 from pipelink_rules.model.contract import Member, Port
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import HANDOVER, Connection
+from pipelink_rules.model.source_span import Expr, Span
 
 _PROXY = {
     "read": "generic",
@@ -22,27 +24,40 @@ _PROXY = {
 
 
 def shape_of(member: Member) -> str:
-    """`128 x 64`."""
+    """Return `128 x 64`."""
     return " x ".join(extent.text for extent in member.shape)
 
 
 def same_shape(a: Member, b: Member) -> bool:
-    """Equal extents, for every value of the symbols."""
+    """Return whether the extents are equal for all values of the symbols."""
     return len(a.shape) == len(b.shape) and all(
         equal(x, y) for x, y in zip(a.shape, b.shape, strict=True)
     )
 
 
+def _mismatch(
+    code: str,
+    connection: Connection,
+    message: str,
+    read: tuple[Span | None, str],
+    written: tuple[Span | None, str],
+    **details: Unpack[Details],
+) -> Diagnostic:
+    """Build the diagnostic of two ends that disagree; what is written is what is expected."""
+    places = labels(read, written, (connection.span, ""))
+    return Diagnostic(code, message, places, subject=connection.name, **details)
+
+
 def check_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0610, PL0602, PL0609: the tiles of an item, or the fragment, are the same on both ends."""
+    """PL0610, PL0602, PL0609: both ends declare the same tiles of an item, or fragment."""
     for connection in index.program.connections:
         source, sink = index.port(connection.producer), index.port(connection.consumer)
-        given = {member.name: member for member in source.members}
-        taken = {member.name: member for member in sink.members}
-        if list(given) != list(taken):
-            yield _names(connection, source, sink, list(given), list(taken))
+        written = {member.name: member for member in source.members}
+        read = {member.name: member for member in sink.members}
+        if list(written) != list(read):
+            yield _names(connection, source, sink)
             continue
-        pairs = [(given[name], taken[name]) for name in given]
+        pairs = [(written[name], read[name]) for name in written]
         dtypes = [(a, b) for a, b in pairs if a.dtype != b.dtype]
         if dtypes:
             yield _dtype(connection, *dtypes[0])
@@ -51,116 +66,101 @@ def check_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
             yield _shape(connection, *shapes[0])
 
 
-def _names(
-    connection: Connection, source: Port, sink: Port, given: list[str], taken: list[str]
-) -> Diagnostic:
-    missing = [name for name in taken if name not in given]
-    suggestions = similar_name_help(missing[0], given, "its tiles") if missing else ()
-    if not suggestions:
-        suggestions = (f"declare the tiles {', '.join(given)} in this order on both ends",)
-    return Diagnostic(
+def _names(connection: Connection, source: Port, sink: Port) -> Diagnostic:
+    names = [member.name for member in source.members]
+    written, read = (", ".join(member.name for member in port.members) for port in (source, sink))
+    missing = [member.name for member in sink.members if member.name not in names]
+    suggestions = similar_name_help(missing[0], names, "its tiles") if missing else ()
+    return _mismatch(
         "PL0610",
-        f"the items of `{connection.name}` have other tiles on each end",
-        labels(
-            (sink.where("item"), f"takes {', '.join(taken)}"),
-            (source.where("item"), f"gives {', '.join(given)}"),
-            (connection.span, ""),
-        ),
-        expected=", ".join(given),
-        found=", ".join(taken),
-        at_run_time="tiles lie in a stage in the order of the contract: each end finds another one",
-        suggestions=suggestions,
-        subject=connection.name,
+        connection,
+        f"tile mismatch on `{connection.name}`: items are written as ({written}), read as ({read})",
+        (sink.where("item"), f"reads {read}"),
+        (source.where("item"), f"writes {written}"),
+        expected=written,
+        found=read,
+        at_run_time="each end computes other offsets of tiles in a stage: always wrong results",
+        suggestions=suggestions or (f"declare the tiles {written} in this order on both ends",),
     )
 
 
-def _dtype(connection: Connection, given: Member, taken: Member) -> Diagnostic:
-    tile = f" for tile `{given.name}`" if given.name else ""
-    return Diagnostic(
+def _tile(member: Member) -> str:
+    return f"tile `{member.name}` is " if member.name else ""
+
+
+def _dtype(connection: Connection, written: Member, read: Member) -> Diagnostic:
+    return _mismatch(
         "PL0602",
-        f"`{connection.name}` gives {given.dtype}, but {taken.dtype} is taken{tile}",
-        labels(
-            (taken.span, f"takes {taken.dtype}"),
-            (given.span, f"gives {given.dtype}"),
-            (connection.span, ""),
-        ),
-        expected=given.dtype,
-        found=taken.dtype,
-        at_run_time="bits of one type would be read as another",
+        connection,
+        f"dtype mismatch on `{connection.name}`: {_tile(written)}written as {written.dtype} and "
+        f"read as {read.dtype}",
+        (read.span, f"reads {read.dtype}"),
+        (written.span, f"writes {written.dtype}"),
+        expected=written.dtype,
+        found=read.dtype,
+        at_run_time="bits of one type are read as another: always wrong results",
         suggestions=(
-            "bind both components to one dtype, or put a component that converts between them",
+            f"set the dtype of the consumer to {written.dtype}",
+            "or insert a component that converts",
         ),
-        subject=connection.name,
     )
 
 
-def _shape(connection: Connection, given: Member, taken: Member) -> Diagnostic:
-    tile = f"tile `{given.name}` of " if given.name else ""
-    return Diagnostic(
+def _shape(connection: Connection, written: Member, read: Member) -> Diagnostic:
+    return _mismatch(
         "PL0609",
-        f"{tile}`{connection.name}` is {shape_of(given)} on one end, "
-        f"{shape_of(taken)} on the other",
-        labels(
-            (taken.span, f"takes {shape_of(taken)}"),
-            (given.span, f"gives {shape_of(given)}"),
-            (connection.span, ""),
-        ),
-        expected=shape_of(given),
-        found=shape_of(taken),
-        at_run_time="one end reads beyond what the other wrote",
-        suggestions=("give both instances the same tile parameters",),
-        subject=connection.name,
+        connection,
+        f"shape mismatch on `{connection.name}`: {_tile(written)}written as {shape_of(written)} "
+        f"and read as {shape_of(read)}",
+        (read.span, f"reads {shape_of(read)}"),
+        (written.span, f"writes {shape_of(written)}"),
+        expected=shape_of(written),
+        found=shape_of(read),
+        at_run_time="the consumer reads beyond what was written, or leaves a part unread",
+        suggestions=("set the same tile parameters in both instances",),
     )
 
 
 def check_fragments(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0608, PL0611: what passes in registers fits the threads of both ends."""
+    """PL0608, PL0611: fragments match the threads of both ends."""
     for connection in index.program.connections:
         source, sink = index.port(connection.producer), index.port(connection.consumer)
         if source.space != "registers":
             continue
         if source.fragment != sink.fragment:
-            yield Diagnostic(
+            yield _mismatch(
                 "PL0608",
-                f"`{connection.name}` joins fragments {source.fragment} and {sink.fragment}",
-                labels(
-                    (sink.where("fragment"), f"takes {sink.fragment}"),
-                    (source.where("fragment"), f"gives {source.fragment}"),
-                    (connection.span, ""),
-                ),
+                connection,
+                f"fragment mismatch on `{connection.name}`: written as {source.fragment} and read "
+                f"as {sink.fragment}",
+                (sink.where("fragment"), f"reads {sink.fragment}"),
+                (source.where("fragment"), f"writes {source.fragment}"),
                 expected=source.fragment,
                 found=sink.fragment,
-                at_run_time="threads would take each other's elements for their own",
-                suggestions=(
-                    "put a component between them that takes the one and gives the other",
-                ),
-                subject=connection.name,
+                at_run_time="threads read elements that other threads hold: always wrong results",
+                suggestions=("insert a component that converts between the two fragments",),
             )
         allowed = 0 if connection.transfer == HANDOVER else sink.pending
         if source.pending > allowed:
-            reason = "a hand-over stores them" if connection.transfer == HANDOVER else "the reader"
-            yield Diagnostic(
+            reader = "a handover" if connection.transfer == HANDOVER else "the reader"
+            yield _mismatch(
                 "PL0611",
-                f"`{qualified_name(connection.producer)}` passes accumulators on with "
-                f"{plural(source.pending, 'wgmma group')} in flight, {reason} allows {allowed}",
-                labels(
-                    (source.where("pending"), f"{source.pending} in flight"),
-                    (sink.where("pending"), f"allows {sink.pending}"),
-                    (connection.span, ""),
-                ),
-                expected=f"at most {allowed}",
-                found=str(source.pending),
-                at_run_time="registers are read before the result is in them: wrong results",
-                suggestions=("let the producer await its groups before it passes the fragment on",),
-                subject=connection.name,
+                connection,
+                f"`{qualified_name(connection.producer)}` hands over accumulators with "
+                f"{plural(source.pending, 'wgmma group')} pending, but {reader} allows {allowed}",
+                (sink.where("pending"), f"allows {sink.pending}"),
+                (source.where("pending"), f"{source.pending} pending"),
+                expected=f"at most {plural(allowed, 'pending group')}",
+                found=plural(source.pending, "pending group"),
+                at_run_time="registers are read before wgmma writes them: wrong results",
+                suggestions=(f"add `await mma {allowed}` to the producer before `write`",),
             )
-    for instance in index.program.instances:
-        for port in instance.variant.contract.ports:
-            yield from _fragment_rows(index, instance.name, port)
+    for instance, _, port in index.ports():
+        yield from _fragment_rows(index, instance, port)
 
 
 def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[Diagnostic]:
-    """A wgmma fragment has 64 rows per warpgroup of its role; `in_place` keeps the shape."""
+    """Check the 64 rows per warpgroup of a wgmma fragment, and the shape of `in_place`."""
     if port.fragment != "wgmma_m64":
         return
     member = port.members[0]
@@ -170,14 +170,14 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
     if rows * 4 != warps * 64:
         yield Diagnostic(
             "PL0608",
-            f"`{instance}.{port.name}` has {rows} rows, its role has {plural(warps, 'warp')}",
+            f"`{instance}.{port.name}` has {rows} rows, but its role has {plural(warps, 'warp')}",
             labels(
                 (port.where("shape"), f"{rows} rows: {rows // 64} warpgroups of 64"),
                 (role.where("warps"), f"{plural(warps, 'warp')}"),
             ),
-            expected=f"{warps * 16} rows: 64 for every 4 warps",
+            expected=f"{warps * 16} rows (64 per 4 warps)",
             found=f"{rows} rows",
-            at_run_time="warps would own rows that nobody computes, or leave rows out",
+            at_run_time="rows are missing or uninitialized: always wrong results",
             suggestions=(f"set `warps` of role `{role.name}` to {rows // 16}",),
             subject=f"{instance}.{port.name}",
         )
@@ -186,47 +186,74 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
         if not same_shape(other.members[0], member):
             yield Diagnostic(
                 "PL0608",
-                f"`{instance}.{port.name}` stays in the registers of `{port.in_place}`, "
-                "but has another shape",
+                f"`{instance}.{port.name}` reuses the registers of `{port.in_place}`, but has "
+                f"another shape",
                 labels(
                     (port.where("shape"), shape_of(member)),
                     (other.where("shape"), shape_of(other.members[0])),
                 ),
                 expected=shape_of(other.members[0]),
                 found=shape_of(member),
-                at_run_time="the reader would take registers for columns that do not exist",
-                suggestions=("give both ports one shape, or leave `in_place` out",),
+                at_run_time="the reader uses registers that hold no elements: always wrong results",
+                suggestions=(
+                    f"set the shape of `{port.name}` to {shape_of(other.members[0])}",
+                    "or remove `in_place`",
+                ),
                 subject=f"{instance}.{port.name}",
             )
 
 
 def check_rates(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL1002: both ends move as many items per work item, whatever the work item."""
+    """PL1002: both ends move the same number of items per work tile, for every work tile."""
     for connection in index.program.connections:
         source, sink = index.port(connection.producer), index.port(connection.consumer)
-        if source.space not in ("ring", "tensor_memory") or equal(source.rate, sink.rate):
-            continue
-        yield Diagnostic(
-            "PL1002",
-            f"`{qualified_name(connection.producer)}` makes {source.rate} items per work item, "
-            f"`{qualified_name(connection.consumer)}` takes {sink.rate}",
-            labels(
-                (sink.where("rate"), f"takes {sink.rate}"),
-                (source.where("rate"), f"makes {source.rate}"),
-                (connection.span, ""),
-            ),
-            expected=str(source.rate),
-            found=str(sink.rate),
-            at_run_time="one of the two waits for ever",
-            suggestions=(
-                "join ports of one rate, or put a component between them that changes it",
-            ),
-            subject=connection.name,
+        if source.space in ("ring", "tensor_memory") and not equal(source.rate, sink.rate):
+            spans = sink.where("rate"), source.where("rate")
+            yield unequal_rates(index, connection, source.rate, sink.rate, spans)
+
+
+def unequal_rates(
+    index: ProgramIndex,
+    connection: Connection,
+    produced: Expr,
+    consumed: Expr,
+    spans: tuple[Span | None, Span | None],
+    notes: tuple[str, ...] = (),
+) -> Diagnostic:
+    """PL1002 with the rates of both ends, and the spans where the consumer's and producer's are."""
+    sink = index.port(connection.consumer)
+    producer, consumer = connection.producer[0], connection.consumer[0]
+    run = "one of the two roles hangs"
+    if produced.literal is not None and consumed.literal is not None:
+        run = (
+            f"`{producer}` hangs once the ring is full"
+            if consumed.literal < produced.literal
+            else f"`{consumer}` hangs waiting for an item that is never produced"
         )
+    return _mismatch(
+        "PL1002",
+        connection,
+        f"`{qualified_name(connection.producer)}` produces {_items(produced)} per work tile, but "
+        f"`{qualified_name(connection.consumer)}` consumes {consumed}",
+        (spans[0], f"consumes {consumed}"),
+        (spans[1], f"produces {produced}"),
+        expected=f"{_items(produced)} per work tile",
+        found=f"{_items(consumed)} per work tile",
+        at_run_time=run,
+        notes=notes,
+        suggestions=(
+            f"let role `{sink.role}` of `{consumer}` wait for `{sink.name}` as often as "
+            f"`{producer}` acquires it",
+        ),
+    )
+
+
+def _items(rate: Expr) -> str:
+    return plural(rate.literal, "item") if rate.literal is not None else f"{rate} items"
 
 
 def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0613: one launcher keyword has one type."""
+    """PL0613: a launcher keyword has one type."""
     for keyword, ends in index.program.scalars:
         ports = [(qualified_name(end), index.port(end)) for end in ends]
         for name, port in ports[1:]:
@@ -235,46 +262,42 @@ def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
                 continue
             yield Diagnostic(
                 "PL0613",
-                f"scalar `{keyword}` is {other.type} for `{first}` and {port.type} for `{name}`",
+                f"scalar `{keyword}` is bound to `{first}` as {other.type} and `{name}` as "
+                f"{port.type}",
                 labels(
-                    (port.where("type"), f"`{name}` takes {port.type}"),
-                    (other.where("type"), f"`{first}` takes {other.type}"),
+                    (port.where("type"), f"`{name}` reads {port.type}"),
+                    (other.where("type"), f"`{first}` reads {other.type}"),
                     (index.program.spec.where("scalars", keyword), ""),
                 ),
                 expected=other.type,
                 found=port.type,
-                at_run_time="the bits of one type would be read as the other",
-                suggestions=("give each port a keyword of its own",),
+                at_run_time="bits of one type are read as another: always wrong results",
+                suggestions=("bind each port to a separate keyword",),
                 subject=keyword,
             )
 
 
 def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0614: `proxy` of a ring port is the proxy that its operations use."""
-    for instance in index.program.instances:
-        contract = instance.variant.contract
-        for port in contract.ports:
-            if port.space != "ring":
+    for instance, contract, port in index.ports():
+        if port.space != "ring":
+            continue
+        for op in operations(contract.role(port.role).body):
+            proxy = _PROXY.get(op.verb) if op.target == port.name else None
+            if proxy is None or proxy == port.proxy:
                 continue
-            for op in operations(contract.role(port.role).body):
-                proxy = _PROXY.get(op.verb) if op.target == port.name else None
-                if proxy is None or proxy == port.proxy:
-                    continue
-                yield Diagnostic(
-                    "PL0614",
-                    f"port `{instance.name}.{port.name}` says proxy {port.proxy}, "
-                    f"but `{op.verb}` uses the {proxy} proxy",
-                    labels(
-                        (port.where("proxy"), f"says {port.proxy}"),
-                        (op.span, f"uses {proxy}"),
-                    ),
-                    expected=f"proxy: {proxy}",
-                    found=f"proxy: {port.proxy}",
-                    at_run_time="fences would be asked for on the wrong side",
-                    suggestions=(f"set `proxy: {proxy}` of port `{port.name}`",),
-                    subject=f"{instance.name}.{port.name}",
-                )
-                break
+            yield Diagnostic(
+                "PL0614",
+                f"port `{instance}.{port.name}` is declared `proxy: {port.proxy}`, but "
+                f"`{op.verb}` uses the {proxy} proxy",
+                labels((port.where("proxy"), f"declared {port.proxy}"), (op.span, f"uses {proxy}")),
+                expected=f"proxy: {proxy}",
+                found=f"proxy: {port.proxy}",
+                at_run_time="the fence is required at the wrong end of the ring: data race",
+                suggestions=(f"set `proxy: {proxy}` on port `{port.name}`",),
+                subject=f"{instance}.{port.name}",
+            )
+            break
 
 
 CHECKS = (

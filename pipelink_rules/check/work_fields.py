@@ -1,4 +1,4 @@
-"""Does every role get work items it can do, and tensors that nobody else is writing?"""
+"""Checks of work-field values against the roles that read them, and of shared tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAMPLES = 32
 
 
 def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL1001: the schedule gives only values that every role can take."""
+    """PL1001: the tile scheduler assigns only values that every role allows."""
     scheduler = index.program.scheduler[0]
     contract = index.contracts[scheduler]
     given = {field.name: field for field in contract.work.fields} if contract.work else {}
@@ -30,17 +30,18 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
             if source and problem:
                 yield Diagnostic(
                     "PL1001",
-                    f"`{scheduler}` may give `{instance.name}` a {field.name} {problem}",
+                    f"`{scheduler}` can assign `{instance.name}` a value of `{field.name}` "
+                    f"{problem}",
                     labels(
-                        (field.span, f"takes {_range(field)}"),
-                        (source.span, f"gives {_given(contract, source)}"),
+                        (field.span, f"allows {_range(field)}"),
+                        (source.span, f"assigns {_given(contract, source)}"),
                     ),
                     expected=_range(field),
                     found=_given(contract, source),
-                    at_run_time=f"`{instance.name}` leaves out or adds operations: it may hang",
+                    at_run_time=f"`{instance.name}` skips or repeats operations: hang",
                     suggestions=(
-                        f"declare the range of `{field.name}` in the schedule, if it keeps it",
-                        f"or make `{instance.name}` take every value",
+                        f"declare this range of `{field.name}` in `{scheduler}`, if it keeps it",
+                        f"or make `{instance.name}` accept every value",
                     ),
                     subject=f"{instance.name}.{field.name}",
                 )
@@ -55,9 +56,9 @@ def _numbers_alike(source: WorkField, field: WorkField) -> bool:
 
 def _numbering(field: WorkField) -> str:
     return (
-        f"{field.index_count} items of each {field.index_within}"
+        f"{field.index_count} tiles per value of `{field.index_within}`"
         if field.index_within
-        else "any number"
+        else "no numbering"
     )
 
 
@@ -66,22 +67,22 @@ def _numbered_otherwise(
 ) -> Diagnostic:
     return Diagnostic(
         "PL1001",
-        f"`{scheduler}` numbers items by {field.name} otherwise than `{instance}` expects",
+        f"`{scheduler}` does not number tiles by `{field.name}` as `{instance}` requires",
         labels(
-            (field.span, f"expects {_numbering(field)}"),
-            (source.span, f"gives {_numbering(source)}"),
+            (field.span, f"requires {_numbering(field)}"),
+            (source.span, f"declares {_numbering(source)}"),
         ),
         expected=_numbering(field),
         found=_numbering(source),
-        at_run_time="items that others wait for are left out, or come twice",
-        suggestions=("give both the same parameters",),
+        at_run_time="tiles that other roles wait for are missing or repeated: hang",
+        suggestions=(f"set the same parameters in `{scheduler}` and `{instance}`",),
         subject=f"{instance}.{field.name}",
     )
 
 
 def _range(field: WorkField) -> str:
     low, high = field.minimum.text, field.maximum.text if field.maximum else ""
-    return f"{field.name} from {low} to {high}" if high else f"{field.name} from {low} up"
+    return f"{field.name} from {low} to {high}" if high else f"{field.name} of {low} or more"
 
 
 def _given(contract: Contract, source: WorkField) -> str:
@@ -92,7 +93,7 @@ def _given(contract: Contract, source: WorkField) -> str:
 
 
 def _outside(contract: Contract, source: WorkField, field: WorkField) -> str:
-    """Why a value of the schedule need not fit, or ""."""
+    """Return how a value of the tile scheduler can be out of range, or ""."""
     low, high = field.minimum.literal, field.maximum.literal if field.maximum else None
     if low and not _at_least(contract, source, low):
         return f"below {low}"
@@ -116,7 +117,7 @@ def _at_most(contract: Contract, source: WorkField, high: int) -> bool:
 
 
 def _values(contract: Contract, source: WorkField) -> list[int]:
-    """The value for symbols from their minimum up."""
+    """Return the value for sizes of its symbols, from their minimum up."""
     assert source.value is not None
     symbols = {symbol.name: symbol for symbol in contract.symbols}
     found = []
@@ -131,7 +132,7 @@ def _values(contract: Contract, source: WorkField) -> list[int]:
 
 
 def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0507: nothing in one kernel orders a write of a tensor before another use of it."""
+    """PL0507: a tensor that a port writes has no other use, because no order is known."""
     for keyword, ends in index.program.tensors:
         ports = [(end, index.port(end)) for end in ends]
         written = [(end, port) for end, port in ports if port.direction == "out"]
@@ -143,17 +144,19 @@ def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
         verb = "reads" if reads else "writes"
         yield Diagnostic(
             "PL0507",
-            f"tensor `{keyword}` is written by `{qualified_name(end)}` and "
-            f"{'read' if reads else 'written'} by `{qualified_name(other)}` in no order",
+            f"data race on tensor `{keyword}`: written by `{qualified_name(end)}` and "
+            f"{'read' if reads else 'written'} by `{qualified_name(other)}` without an order",
             labels(
                 (index.program.spec.where("tensors", keyword), ""),
                 (port.span, f"`{qualified_name(end)}` writes it"),
                 (second.span, f"`{qualified_name(other)}` {verb} it"),
             ),
-            expected="a tensor that one port writes is used by no other port of the kernel",
-            found=f"{len(ports)} ports of one tensor",
-            at_run_time="other CTAs have written their part or not: wrong results, at times",
-            suggestions=(f"give `{qualified_name(other)}` a keyword of its own",),
+            expected="one port for a tensor that is written",
+            found=f"{len(ports)} ports",
+            at_run_time="the access can precede another CTA's write: intermittent wrong results"
+            if reads
+            else "the result depends on which CTA writes last: intermittent wrong results",
+            suggestions=(f"bind `{qualified_name(other)}` to a separate keyword",),
             subject=keyword,
         )
 

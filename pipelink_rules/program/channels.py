@@ -1,8 +1,7 @@
-"""How does data get from port to port, and through which rings?  Links -> connections, channels.
+"""Transfers and channels: port pairs -> connections, channels.
 
-A ring port makes one channel for all its consumers, in shared or in tensor memory.  A hand-over
-makes one channel between two register ports; a stage holds the fragments of all warpgroups of one
-work item.
+A ring port has one channel for all its consumers, in shared or tensor memory.  A handover is a
+channel between two register ports; a stage holds the fragments of all warpgroups of a work tile.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import replace
 
 from pipelink_rules.contract.item_layout import ItemLayout, item_layout, tensor_columns
 from pipelink_rules.diagnostics.sink import DiagnosticSink
-from pipelink_rules.diagnostics.wording import similar_name_help
+from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.model.contract import DTYPES, Contract, Port
 from pipelink_rules.model.program import (
     COUNTER,
@@ -31,7 +30,7 @@ from pipelink_rules.program.connections import PortPair, space_of
 from pipelink_rules.program.link_constants import constant_value
 from pipelink_rules.program.multicast import MulticastAnalysis
 
-FRAGMENT = "wgmma_m64"  # the fragment that a hand-over can move: 64 rows per warpgroup
+FRAGMENT = "wgmma_m64"  # the fragment that a handover can move: 64 rows per warpgroup
 KINDS = {  # space -> transfers, default first
     "tensor_memory": (TENSOR_MEMORY,),
     "ring": (RING, MULTICAST),  # a multicast where members can be
@@ -40,18 +39,18 @@ KINDS = {  # space -> transfers, default first
     "counter": (COUNTER,),
 }
 _MEANING = {
-    RING: "both ends use the same shared memory",
-    TENSOR_MEMORY: "both ends use the same tensor memory",
-    MULTICAST: "CTAs of a cluster load for each other what they need alike",
+    RING: "through a ring in shared memory",
+    TENSOR_MEMORY: "through a ring in tensor memory",
+    MULTICAST: "the CTAs of a cluster load common tiles for each other",
     FUSED: "both roles run on the same warps",
-    HANDOVER: "through a shared ring to other warps",
-    SCRATCH: "both ends use the same global memory",
-    COUNTER: "both ends use the same counters",
+    HANDOVER: "through a shared-memory ring to other warps",
+    SCRATCH: "through global memory",
+    COUNTER: "through counters",
 }
-HANDOVER_STAGES = (1, 2)  # one to hide the copy behind, or two; more costs what rings need
+HANDOVER_STAGES = (1, 2)  # a second one hides the copy; more would use memory that rings need
 HANDOVER_ALIGN = 16  # bytes, one vector access of a thread
 FRAGMENT_ROWS = 64  # of one warpgroup
-WARPS_OF_SHARE = 4  # one elected lane of each arrives
+WARPS_OF_RING = 4  # of a ring of one warpgroup; one elected lane of each arrives
 
 
 def choose_transfers(
@@ -61,15 +60,15 @@ def choose_transfers(
     analysis: MulticastAnalysis,
     findings: DiagnosticSink,
 ) -> list[Connection]:
-    """The connections of the program, sorted; requests that cannot be met are PL0071."""
+    """Return the connections of the program, sorted; report unavailable transfers (PL0071)."""
     requests = dict(spec.transfers)
     consumers = {".".join(link.consumer) for link in links}
     for end in sorted(set(requests) - consumers):
         findings.add(
             "PL0071",
-            f"no connection ends at `{end}`",
+            f"no connection has the consumer `{end}`",
             (spec.where("transfers", end), f"`{requests[end]}` is requested here"),
-            expected="the consumer's side of an entry of `connect`",
+            expected="the consumer of an entry of `connect`",
             suggestions=similar_name_help(end, consumers),
             subject=end,
         )
@@ -90,7 +89,7 @@ def _multicasts(
     analysis: MulticastAnalysis,
     findings: DiagnosticSink,
 ) -> list[Connection]:
-    """The connections, with the rings whose members CTAs of the cluster share as multicasts."""
+    """Return the connections, as multicasts if CTAs of the cluster need the same members."""
     requests = dict(spec.transfers)
     rings: dict[tuple[str, str], list[Connection]] = {}
     for connection in connections:
@@ -108,14 +107,14 @@ def _multicasts(
             name, other = ".".join(end), ".".join(off[0]) if off else ""
             findings.add(
                 "PL0071",
-                f"`{'.'.join(producer)} -> {name}` cannot be `{MULTICAST}`",
+                f"transfer `{MULTICAST}` is not available for `{'.'.join(producer)} -> {name}`",
                 spec.where("transfers", name),
-                *((spec.where("transfers", other), "turned off here"),) * bool(off),
-                expected="a member of the ring that CTAs of the cluster need alike",
+                *((spec.where("transfers", other), "disabled here"),) * bool(off),
+                expected="a ring member that several CTAs of the cluster need",
                 found="; ".join(shared.reasons) if not off else f"`{other}` is a `{RING}`",
-                suggestions=("one ring has one transfer: ask for the same at all its consumers",)
+                suggestions=("request the same transfer for all consumers of the ring",)
                 if off
-                else (f"leave the request out: the connection is then a `{RING}`",),
+                else (f"remove `{name}` from `transfers`: the connection is then a `{RING}`",),
                 subject=f"{'.'.join(producer)} -> {name}",
             )
     return [replace(item, transfer=kinds.get(item.producer, item.transfer)) for item in connections]
@@ -126,17 +125,19 @@ def _kind(link: PortPair, request: str, place: Span | None, findings: Diagnostic
     if not request or request in possible:
         return request or possible[0]
     every = sorted({kind for kinds in KINDS.values() for kind in kinds})
-    fits = request in every
+    fits, space = request in every, space_of(link.source).replace("_", "-")
     findings.add(
         "PL0071",
-        f"`{link.name}` cannot be `{request}`"
+        f"transfer `{request}` is not available for {space} connection `{link.name}`"
         if fits
-        else f"there is no transfer kind `{request}`",
+        else f"unknown transfer `{request}`",
         place,
-        (link.source.where("space"), f"{'.'.join(link.producer)} is a {link.source.space} port"),
-        expected="; ".join(f"{kind}: {_MEANING[kind]}" for kind in possible),
-        found=request,
-        suggestions=() if fits else similar_name_help(request, possible),
+        (link.source.where("space"), f"`{'.'.join(link.producer)}` is a {link.source.space} port"),
+        expected="; ".join(f"`{kind}` ({_MEANING[kind]})" for kind in possible),
+        found=f"`{request}`",
+        suggestions=(f"remove `{'.'.join(link.consumer)}` from `transfers`",)
+        if fits
+        else similar_name_help(request, possible),
         subject=link.name,
     )
     return possible[0]
@@ -145,7 +146,7 @@ def _kind(link: PortPair, request: str, place: Span | None, findings: Diagnostic
 def _handover(
     contracts: Mapping[str, Contract], link: PortPair, place: Span | None, findings: DiagnosticSink
 ) -> str:
-    """HANDOVER where both ends are warpgroup fragments, else FUSED after a finding."""
+    """Return HANDOVER if both ends are warpgroup fragments; else report PL0071, return FUSED."""
     for (instance, name), port in ((link.producer, link.source), (link.consumer, link.sink)):
         role = contracts[instance].role(port.role)
         warps = constant_value(role.warps)
@@ -153,15 +154,17 @@ def _handover(
         if port.fragment != FRAGMENT:
             reason = f"`{instance}.{name}` is a `{port.fragment}` fragment, not `{FRAGMENT}`"
         elif warps % 4:
-            reason = f"`{instance}.{port.role}` has {warps} warps, no whole warpgroups"
+            reason = f"`{instance}.{port.role}` has {warps} warps, not whole warpgroups"
         if reason:
             findings.add(
                 "PL0071",
-                f"`{link.name}` cannot be handed over: {reason}",
+                f"transfer `handover` is not available for `{link.name}`: {reason}",
                 place,
                 (port.where("fragment"), "this end"),
-                expected="fragments of whole warpgroups at both ends",
-                suggestions=("leave the request out: the roles then share their warps",),
+                expected=f"`{FRAGMENT}` fragments of whole warpgroups on both ends",
+                suggestions=(
+                    f"remove `{'.'.join(link.consumer)}` from `transfers`: the roles share warps",
+                ),
                 subject=link.name,
             )
             return FUSED
@@ -175,7 +178,7 @@ def channels_of(
     analysis: MulticastAnalysis,
     findings: DiagnosticSink,
 ) -> list[Channel]:
-    """The channels, sorted by name (PL0073)."""
+    """Return the channels, sorted by name (PL0073)."""
     builder = _Channels(spec, contracts, analysis, findings)
     rings: dict[tuple[str, str], list[Connection]] = {}
     found = []
@@ -190,7 +193,7 @@ def channels_of(
 
 
 class _Channels:
-    """Builds channels and answers requests for stages."""
+    """Builds channels and applies requested stage counts."""
 
     def __init__(
         self,
@@ -237,7 +240,7 @@ class _Channels:
         contract = self.contracts[instance]
         port = contract.port(out)
         member = port.members[0]
-        shares = constant_value(contract.role(port.role).warps) // WARPS_OF_SHARE
+        shares = constant_value(contract.role(port.role).warps) // WARPS_OF_RING
         share_bytes = FRAGMENT_ROWS * constant_value(member.shape[-1]) * DTYPES[member.dtype][0]
         minimum, maximum = self._stages(name, *HANDOVER_STAGES, port)
         return Channel(
@@ -249,23 +252,23 @@ class _Channels:
             align=HANDOVER_ALIGN,
             minimum=minimum,
             maximum=maximum,
-            full_arrivals=WARPS_OF_SHARE,
-            empty_arrivals=WARPS_OF_SHARE,
+            full_arrivals=WARPS_OF_RING,
+            empty_arrivals=WARPS_OF_RING,
             shares=shares,
             span=connection.span,
         )
 
     def unused(self, producers: set[str]) -> None:
-        """Requests for stages of something that is no channel."""
+        """Report requests for stages of ports that are not the producer of a channel."""
         consumers = {entry.consumer: entry.producer for entry in self.spec.connect}
         for end in sorted(set(self.requests) - producers):
             producer = consumers.get(end)
-            help_ = (f"stages belong to the producer: `{producer}`",)
+            help_ = (f"use the producer's port: `{producer}`",)
             self.findings.add(
                 "PL0073",
-                f"`{end}` feeds no channel",
+                f"`{end}` is not the producer of a channel",
                 self.spec.where("stages", end),
-                expected="the producer's port of a ring or a hand-over",
+                expected="the producer's port of a ring or a handover",
                 suggestions=help_ if producer in producers else similar_name_help(end, producers),
                 subject=end,
             )
@@ -281,12 +284,15 @@ class _Channels:
             return request, request
         self.findings.add(
             "PL0073",
-            f"`{name}` cannot have {request} stages",
+            f"{plural(request, 'stage')} requested for `{name}`, which allows {low} to {high}",
             self.spec.where("stages", name),
             (port.where("stages"), f"{low} to {high} stages"),
-            expected=f"{low} to {high}",
-            found=str(request),
-            suggestions=(f"ask for {min(max(request, low), high)}, or let the placement choose",),
+            expected=f"{low} to {high} stages",
+            found=plural(request, "stage"),
+            suggestions=(
+                f"set `{name}` to {min(max(request, low), high)} in `stages`",
+                "or remove it: the placement then chooses",
+            ),
             subject=name,
         )
         return low, high

@@ -1,4 +1,4 @@
-"""What joins the ports of a space: `connect`, or a keyword of the launcher?"""
+"""Checks that every port is connected or bound, once, to a port or keyword that fits."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ SPACES = {
     "ring": "a shared-memory ring",
     "tensor_memory": "a ring in tensor memory",
     "registers": "a register fragment",
-    "global": "a tensor of the caller",
-    "scalar": "a number of the caller",
+    "global": "a global tensor",
+    "scalar": "a scalar",
     "counter": "an array of counters",
     "scratch": "scratch memory",
 }
 SECTION_OF = {"global": "tensors", "scalar": "scalars"}
-FOREVER = {
-    ("ring", True): "its role would wait forever for the first item",
-    ("ring", False): "its role would wait forever once every stage is full",
-    ("tensor_memory", True): "its role would wait forever for the first item",
-    ("tensor_memory", False): "its role would wait forever once every stage is full",
-    ("counter", True): "its role would wait forever for the first signal",
+UNCONNECTED = {
+    ("ring", True): "its role hangs waiting for the first item",
+    ("ring", False): "its role hangs once every stage is full",
+    ("tensor_memory", True): "its role hangs waiting for the first item",
+    ("tensor_memory", False): "its role hangs once every stage is full",
+    ("counter", True): "its role hangs waiting for the first signal",
 }
 End = tuple[str, str]  # (instance, port)
 
 
 def space_of(port: Port) -> str:
-    """The space of a port, scratch memory told apart from tensors."""
+    """Return the space of a port, with scratch memory separate from tensors."""
     return "scratch" if port.scratch else port.space
 
 
@@ -49,12 +49,12 @@ class PortPair:
 
     @property
     def name(self) -> str:
-        """`load.ab -> mma.ab`, as in messages."""
+        """Return `load.ab -> mma.ab`, as in messages."""
         return f"{'.'.join(self.producer)} -> {'.'.join(self.consumer)}"
 
 
 def parse_endpoint(text: str) -> End:
-    """`load.ab` as (instance, port)."""
+    """Return `load.ab` as (instance, port)."""
     instance, _, port = text.partition(".")
     return instance, port
 
@@ -62,10 +62,10 @@ def parse_endpoint(text: str) -> End:
 def check_connections(
     spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
 ) -> list[PortPair]:
-    """The sound connections, sorted; everything else becomes findings (PL0051..PL0060).
+    """Return the valid connections, sorted, and report everything else (PL0051..PL0060).
 
-    contracts: instance -> contract, bound or not.  An instance without one is left alone: its
-    label was reported already.
+    contracts: instance -> contract, bound or not.  An instance without one is skipped: its label
+    was reported already.
     """
     ports = _Ports(spec, contracts, findings)
     links = [link for entry in spec.connect if (link := ports.link(entry)) is not None]
@@ -83,10 +83,10 @@ class _Ports:
     ):
         self.spec, self.contracts, self.findings = spec, contracts, findings
         self.mentioned: set[End] = set()
-        self.suspects: set[str] = set()  # instances with a misspelt port: say nothing of the rest
+        self.suspects: set[str] = set()  # with a misspelled port: others are not reported
 
     def find(self, text: str, place: Span | None, wanted: tuple[str, ...]) -> Port | None:
-        """The port an entry names; PL0051 where the component has no such port."""
+        """Return the port that an entry names, or report PL0051."""
         instance, name = parse_endpoint(text)
         contract = self.contracts.get(instance)
         if contract is None:
@@ -99,7 +99,7 @@ class _Ports:
         fitting = [port.name for port in contract.ports if space_of(port) in wanted]
         self.findings.add(
             "PL0051",
-            f"`{instance}` has no port `{name}`",
+            f"instance `{instance}` has no port `{name}`",
             place,
             (contract.span, f"ports of {contract.component}: {', '.join(known) or 'none'}"),
             suggestions=similar_name_help(name, fitting),
@@ -108,7 +108,7 @@ class _Ports:
         return None
 
     def link(self, entry: ConnectionSpec) -> PortPair | None:
-        """The connection, if both ends exist and fit."""
+        """Return the connection if both ends exist and fit."""
         where = self.spec.where
         sink = self.find(entry.consumer, where("connect", entry.consumer), JOINED)
         place = where("connect", entry.consumer, entry.producer)
@@ -126,19 +126,22 @@ class _Ports:
         right = f'"{entry.producer}": "{entry.consumer}"'
         self.findings.add(
             "PL0052",
-            f"`{entry.producer}` cannot feed `{entry.consumer}`",
+            f"`{entry.consumer}` is an out port and cannot be the consumer of `{entry.producer}`"
+            if sink.direction == "out"
+            else f"`{entry.producer}` is an in port and cannot be the producer of "
+            f"`{entry.consumer}`",
             entry.span,
-            (sink.where("direction"), f"{entry.consumer} is an {sink.direction} port"),
-            (source.where("direction"), f"{entry.producer} is an {source.direction} port"),
-            expected="an in port on the left, the out port that feeds it on the right",
+            (sink.where("direction"), f"`{entry.consumer}` is an {sink.direction} port"),
+            (source.where("direction"), f"`{entry.producer}` is an {source.direction} port"),
+            expected="an in port on the left, an out port on the right",
             suggestions=(f"swap the sides: {right}",) if swapped else (),
             subject=_name(entry),
         )
         return False
 
     def _spaces(self, entry: ConnectionSpec, source: Port, sink: Port) -> bool:
-        gives, takes = space_of(source), space_of(sink)
-        if gives == takes and gives in JOINED:
+        written, read = space_of(source), space_of(sink)
+        if written == read and written in JOINED:
             return True
         suggestions = [
             f'bind it to a launcher keyword: {SECTION_OF[space_of(port)]}={{"...": "{end}"}}'
@@ -146,26 +149,25 @@ class _Ports:
             if space_of(port) in SECTION_OF
         ]
         if not suggestions:
-            suggestions = ["put a component between them that takes the one and gives the other"]
+            suggestions = ["insert a component that reads one and writes the other"]
         self.findings.add(
             "PL0053",
-            f"`{entry.producer}` and `{entry.consumer}` are in different spaces"
-            if gives != takes
-            else f"`{entry.producer}` and `{entry.consumer}` are not on the chip",
+            f"cannot connect `{entry.producer}` ({_space(written)}) to `{entry.consumer}` "
+            f"({_space(read)})",
             entry.span,
-            (sink.where("space"), f"{entry.consumer} is {SPACES.get(takes, takes)}"),
-            (source.where("space"), f"{entry.producer} is {SPACES.get(gives, gives)}"),
-            expected="one space on both ends: ring, tensor memory or registers"
-            if {gives, takes} <= {"ring", "tensor_memory", "registers", *SECTION_OF}
+            (sink.where("space"), f"`{entry.consumer}` is {SPACES.get(read, read)}"),
+            (source.where("space"), f"`{entry.producer}` is {SPACES.get(written, written)}"),
+            expected="the same space on both ends: ring, tensor memory or registers"
+            if {written, read} <= {"ring", "tensor_memory", "registers", *SECTION_OF}
             else "counters to counters, or scratch memory to scratch memory",
-            found=f"{gives} to {takes}",
+            found=f"{written} to {read}",
             suggestions=tuple(suggestions),
             subject=_name(entry),
         )
         return False
 
     def bound(self) -> dict[End, tuple[str, ...]]:
-        """Port -> the clause that binds it; wrong spaces and double bindings become findings."""
+        """Return port -> the clause that binds it; report wrong spaces and double bindings."""
         bound: dict[End, tuple[str, ...]] = {}
         for section, space, entries in (
             ("tensors", "global", self.spec.tensors),
@@ -192,7 +194,7 @@ class _Ports:
         if right != section:
             self.findings.add(
                 "PL0058",
-                f"`{end}` cannot be bound by `{section}`",
+                f"{_space(space)} port `{end}` cannot be bound in `{section}`",
                 self.spec.where(*clause),
                 (port.where("space"), f"it is {SPACES.get(space, space)}"),
                 suggestions=(f"move it to `{right or 'connect'}`",),
@@ -204,16 +206,16 @@ class _Ports:
             return True
         self.findings.add(
             "PL0059",
-            f"`{end}` is bound twice",
+            f"port `{end}` is bound twice",
             (self.spec.where(*clause), f"by `{clause[1]}`"),
-            (self.spec.where(*first), f"and by `{first[1]}`"),
-            suggestions=("keep one of the two keywords for it",),
+            (self.spec.where(*first), f"also by `{first[1]}`"),
+            suggestions=(f"remove it from `{clause[1]}` or `{first[1]}`",),
             subject=end,
         )
         return False
 
     def unserved(self, bound: Mapping[End, tuple[str, ...]]) -> None:
-        """Ports that no entry mentions, of instances whose spelling is not in doubt."""
+        """Report ports that no entry mentions, of instances without a misspelled port."""
         for instance in sorted(self.contracts):
             contract = self.contracts[instance]
             if instance in self.suspects:
@@ -224,7 +226,7 @@ class _Ports:
             chip = [port for port in missing if space_of(port) in JOINED]
             every = sum(space_of(port) in JOINED for port in contract.ports)
             if len(chip) > 1 and len(chip) == every:
-                self._lonely(instance, chip)
+                self._isolated(instance, chip)
                 chip = []
             for port in chip:
                 self._unconnected(instance, port)
@@ -232,11 +234,11 @@ class _Ports:
                 if space_of(port) in SECTION_OF:
                     self._unbound(instance, port)
 
-    def _lonely(self, instance: str, ports: list[Port]) -> None:
+    def _isolated(self, instance: str, ports: list[Port]) -> None:
         names = list_of((f"{instance}.{port.name}" for port in ports), "and")
         self.findings.add(
             "PL0057",
-            f"`{instance}` is not connected to anything",
+            f"no port of instance `{instance}` is connected",
             self.spec.where("instances", instance),
             suggestions=(f"connect {names}, or remove the instance",),
             subject=instance,
@@ -259,10 +261,10 @@ class _Ports:
         entries = [f'"{end}": "{other}"' if reads else f'"{other}": "{end}"' for other in others]
         self.findings.add(
             "PL0055" if reads else "PL0056",
-            f"`{end}` is fed by nothing" if reads else f"`{end}` feeds nothing",
+            f"{port.direction} port `{end}` is not connected",
             self.spec.where("instances", instance),
-            (port.span, f"{'needs' if reads else 'gives'} {SPACES[space]}"),
-            at_run_time=FOREVER.get((space, reads), ""),
+            (port.span, f"{'reads' if reads else 'writes'} {SPACES[space]}"),
+            at_run_time=UNCONNECTED.get((space, reads), ""),
             suggestions=(f"add to `connect`: {' or '.join(entries[:3])}",) if entries else (),
             subject=end,
         )
@@ -272,7 +274,7 @@ class _Ports:
         end = f"{instance}.{port.name}"
         self.findings.add(
             "PL0060",
-            f"`{end}` is bound to no launcher keyword",
+            f"{port.space} port `{end}` has no entry in `{section}`",
             self.spec.where("instances", instance),
             (port.span, f"it is {SPACES[port.space]}"),
             suggestions=(f'add to `{section}`: "{port.name.lower()}": "{end}"',),
@@ -281,23 +283,25 @@ class _Ports:
 
 
 def _connected_once(links: list[PortPair], findings: DiagnosticSink) -> None:
-    """An in port has one producer; a register port also has one consumer (PL0054)."""
+    """Check that an in port has one producer, and a register port one consumer (PL0054)."""
     seen: dict[End, PortPair] = {}
     for link in sorted(links, key=lambda item: (item.consumer, item.producer)):
-        ends = [(link.consumer, "is fed twice", "connect it once")]
+        ends = [
+            (link.consumer, "in port `{}` has two producers", "remove one of the two connections")
+        ]
         if link.source.space == "registers":
             ends.append(
                 (
                     link.producer,
-                    "feeds two register ports: a fragment has one owner",
-                    "chain the consumers: the first one's out port feeds the second",
+                    "register port `{}` has two consumers",
+                    "connect the second consumer to the out port of the first",
                 )
             )
         for end, problem, fix in ends:
             if end in seen:
                 findings.add(
                     "PL0054",
-                    f"`{'.'.join(end)}` {problem}",
+                    problem.format(".".join(end)),
                     (link.span, link.name),
                     (seen[end].span, seen[end].name),
                     suggestions=(fix,),
@@ -305,6 +309,11 @@ def _connected_once(links: list[PortPair], findings: DiagnosticSink) -> None:
                 )
             else:
                 seen[end] = link
+
+
+def _space(space: str) -> str:
+    """Return the name of a space without its article: `shared-memory ring`."""
+    return SPACES.get(space, space).removeprefix("a ").removeprefix("an ")
 
 
 def _name(entry: ConnectionSpec) -> str:

@@ -1,7 +1,7 @@
-"""Where in an SConscript is an entry of a declaration?  Text, line of the call, keys -> place.
+"""Locations of the entries of a declaration: text of an SConscript, line, keys -> location.
 
 The SConscript is parsed as Python, never run.  An entry that is computed (a loop, a comprehension)
-has no place of its own; the caller then falls back to the closest entry around it.
+has no location; the caller then uses that of the closest entry that encloses it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Location(NamedTuple):
 
 
 def locate(text: str, call_line: int, *path: str) -> Location | None:
-    """The place of an entry of the call at `call_line`.
+    """Return the location of an entry of the call at `call_line`.
 
     path: keyword of the call, then keys: ("instances", "load", "TM"), ("tensors", "x", "load.X").
-    The last key may also be a string of a list.  A first key that is no keyword of the call is
-    searched among all strings of the call.  None where it is not written there.
+    The last key may also be a string of a list.  If the first key is not a keyword of the
+    call, all strings of the call are searched.  The result is None if it is not written there.
     """
     call = _call_at(text, call_line, path[0] if path else "")
     if call is None:
@@ -50,9 +50,9 @@ def locate(text: str, call_line: int, *path: str) -> Location | None:
 
 
 def duplicates(text: str, call_line: int) -> tuple[tuple[tuple[str, ...], Location, Location], ...]:
-    """Keys written twice in one dict of the call: (path, first place, second place).
+    """Return the duplicate keys of dicts of the call: (path, first location, second location).
 
-    Python keeps only the last of them without a word.
+    Python silently keeps only the last of them.
     """
     call = _call_at(text, call_line, "")
     if call is None:
@@ -83,7 +83,7 @@ def _parse(text: str) -> ast.Module | None:
 
 
 def _call_at(text: str, line: int, keyword: str) -> ast.Call | None:
-    """The innermost call around the line, one that has the keyword before others."""
+    """Return the innermost call around the line, preferring one that has the keyword."""
     tree = _parse(text)
     if tree is None:
         return None
@@ -105,7 +105,7 @@ def _call_at(text: str, line: int, keyword: str) -> ast.Call | None:
 
 
 def _names(text: str, before: int) -> dict[str, ast.expr]:
-    """Plain names -> the value they were last given above a line."""
+    """Return plain names -> the value last assigned to them above a line."""
     tree = _parse(text)
     found: dict[str, ast.expr] = {}
     for node in ast.walk(tree) if tree is not None else ():
@@ -121,7 +121,7 @@ def _names(text: str, before: int) -> dict[str, ast.expr]:
 def _entry(
     node: ast.expr, key: str, names: dict[str, ast.expr]
 ) -> tuple[ast.expr, ast.expr] | None:
-    """(key, value) of a dict entry, looking through (label, {...}) pairs; the last one counts."""
+    """Return (key, value) of the last such dict entry, also inside (label, {...}) pairs."""
     found: tuple[ast.expr, ast.expr] | None = None
     for dictionary in _shallow(node, names):
         for name, value in zip(dictionary.keys, dictionary.values, strict=True):
@@ -134,7 +134,7 @@ def _entry(
 
 
 def _shallow(node: ast.expr, names: dict[str, ast.expr], depth: int = 0) -> Iterator[ast.Dict]:
-    """The dicts a value is made of: itself, inside a pair, or behind a name."""
+    """Yield the dicts of a value: itself, inside a pair, or behind a name."""
     if isinstance(node, ast.Dict):
         yield node
     elif isinstance(node, (ast.Tuple, ast.List)):
@@ -163,7 +163,7 @@ def _first(text: str, node: ast.AST, key: str) -> Location | None:
 
 
 def _location(text: str, node: ast.expr | ast.keyword, length: int = 0) -> Location:
-    """ast counts bytes of UTF-8; people count characters."""
+    """Return the location in characters; ast counts bytes of UTF-8."""
     line = text.splitlines()[node.lineno - 1].encode()
     column = len(line[: node.col_offset].decode(errors="replace"))
     if not length:

@@ -1,4 +1,4 @@
-"""How are the plain values of a declaration read without stopping at the first mistake?"""
+"""Parser of the values of a declaration that reports all mistakes, not only the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.diagnostics.sink import DiagnosticSink
-from pipelink_rules.diagnostics.wording import similar_name_help
+from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.model.program import RUNTIMES, ConnectionSpec, InstanceSpec, MegakernelSpec
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
@@ -23,7 +23,7 @@ _ENDPOINT = re.compile(r"[A-Za-z][A-Za-z0-9_]*\.[A-Za-z][A-Za-z0-9_]*\Z")
 
 
 class DeclarationParser:
-    """Reads one declaration; keeps its findings and the places of its entries."""
+    """Parses one declaration and keeps its diagnostics and the locations of its entries."""
 
     def __init__(self, span: Span | None, text: str):
         self.findings = DiagnosticSink()
@@ -33,7 +33,7 @@ class DeclarationParser:
         self.span = Span(span.file, *found) if span is not None and found else span
 
     def span_of(self, *path: str) -> Span | None:
-        """The place of an entry, kept for later stages; the closest one around it if unwritten."""
+        """Return and keep the location of an entry, or of the closest one that encloses it."""
         if self.span is None or not self._text:
             return self.span
         for depth in range(len(path), 0, -1):
@@ -50,17 +50,17 @@ class DeclarationParser:
         for path, first, second in duplicates(self._text, self.span.line):
             self.findings.add(
                 "PL0049",
-                f"`{path[-1]}` is written twice in `{path[0]}`",
-                (Span(self.span.file, *second), "this one counts"),
-                (Span(self.span.file, *first), "this one is lost"),
-                suggestions=("give every key once; one tensor may feed several ports as a list",)
+                f"duplicate key `{path[-1]}` in `{path[0]}`",
+                (Span(self.span.file, *second), "used"),
+                (Span(self.span.file, *first), "overridden"),
+                suggestions=("write every key once; a tensor for several ports has a list of them",)
                 if path[0] == "tensors"
-                else ("give every key once",),
+                else ("write every key once",),
                 subject="/".join(path),
             )
 
     def typed(self, value: Any, kind: type | tuple[type, ...], *path: str, want: str = "") -> bool:
-        """Whether the value has the type; a bool is no int here."""
+        """Return whether the value has the type; a bool is not an int here."""
         if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
             return True
         names = kind if isinstance(kind, tuple) else (kind,)
@@ -68,7 +68,7 @@ class DeclarationParser:
         expected = want or " or ".join(readable.get(item, item.__name__) for item in names)
         self.findings.add(
             "PL0040",
-            f"`{'.'.join(path)}` has to be {expected}",
+            f"`{'.'.join(path)}` must be {expected}",
             self.span_of(*path),
             expected=expected,
             found=f"{type(value).__name__}: {value!r:.60}",
@@ -88,7 +88,7 @@ class DeclarationParser:
         fits = suggestion != value and not invalid_identifier_reason(suggestion)
         self.findings.add(
             "PL0041",
-            f"`{value}` cannot name {what}: {problem}",
+            f"invalid name `{value}` for {what}: {problem}",
             self.span_of(*path),
             suggestions=(f"write `{suggestion}`",) if fits else (),
             subject="/".join(path),
@@ -96,7 +96,7 @@ class DeclarationParser:
         return False
 
     def mapping(self, value: Any, section: str, form: str) -> list[tuple[str, Any]]:
-        """The entries of a section whose keys are strings."""
+        """Return the entries of a section whose keys are strings."""
         if value is None or not self.typed(value, Mapping, section, want=form):
             return []
         return [(key, item) for key, item in value.items() if self.typed(key, str, section)]
@@ -129,9 +129,11 @@ class DeclarationParser:
             rooted = f"//{value.lstrip('/')}"
             self.findings.add(
                 "PL0042",
-                f"`{value}` is no label of a component",
+                f"component label `{value}` must start with `//`"
+                if not value.startswith(("//", "@"))
+                else f"malformed component label `{value}`",
                 span,
-                expected="//package:component, the package relative to the repository root",
+                expected="//package:component, with the package relative to the repository root",
                 suggestions=(f"write `{rooted}`",) if _LABEL.match(rooted) else (),
                 subject=instance,
             )
@@ -158,7 +160,7 @@ class DeclarationParser:
         if not _ENDPOINT.match(value):
             self.findings.add(
                 "PL0043",
-                f"`{value}` is no port of an instance",
+                f"malformed port reference `{value}`",
                 self.span_of(*path),
                 expected="instance.port",
                 subject="/".join(path),
@@ -180,7 +182,7 @@ class DeclarationParser:
 
     def bindings(self, section: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
         what = section[:-1]
-        form = 'a dict {"keyword": "instance.port"}, or a list of ports where one feeds several'
+        form = 'a dict {"keyword": "instance.port"}, or a list of ports'
         found = []
         for word, ends in self.mapping(value, section, form):
             self.name(word, f"a {what} keyword", section, word)
@@ -198,7 +200,7 @@ class DeclarationParser:
     def entries(
         self, section: str, value: Any, kind: type, want: str, endpoint: bool = True
     ) -> list[tuple[str, Any]]:
-        """A section of single values, keyed by a port, or by an instance or one of its roles."""
+        """Return a section of single values, keyed by a port, an instance or a role."""
         key_form = "instance.port" if endpoint else "instance"
         found = []
         for key, item in self.mapping(value, section, f'a dict {{"{key_form}": {want}}}'):
@@ -221,7 +223,7 @@ class DeclarationParser:
             if self.typed(item, str, "archs") and item not in TARGETS:
                 self.findings.add(
                     "PL0046",
-                    f"there is no target `{item}`",
+                    f"unknown target `{item}`",
                     span,
                     suggestions=similar_name_help(item, TARGETS),
                     subject=item,
@@ -234,9 +236,10 @@ class DeclarationParser:
         if not low <= value <= high:
             self.findings.add(
                 "PL0047",
-                f"`{section}` is {value}",
+                f"invalid value {value} for `{section}`",
                 self.span_of(section),
                 expected=f"{low} to {high} CTAs per SM",
+                found=plural(value, "CTA") + " per SM",
                 subject=section,
             )
         return int(value)
@@ -251,9 +254,9 @@ class DeclarationParser:
         if min(sizes) < 1 or x * y * z > CLUSTER_LARGEST:
             self.findings.add(
                 "PL0047",
-                f"`cluster` is {x} x {y} x {z}",
+                f"invalid value {x} x {y} x {z} for `cluster`",
                 self.span_of("cluster"),
-                expected=f"1 to {CLUSTER_LARGEST} CTAs in all, what any GPU of the target runs",
+                expected=f"1 to {CLUSTER_LARGEST} CTAs",
                 found=f"{x * y * z} CTAs",
                 subject="cluster",
             )
@@ -263,7 +266,7 @@ class DeclarationParser:
         if self.typed(value, str, "runtime") and value not in RUNTIMES:
             self.findings.add(
                 "PL0048",
-                f"there is no device runtime `{value}`",
+                f"unknown device runtime `{value}`",
                 self.span_of("runtime"),
                 suggestions=similar_name_help(value, RUNTIMES),
                 subject="runtime",
@@ -271,15 +274,15 @@ class DeclarationParser:
         return value if isinstance(value, str) else ""
 
     def keywords(self, spec: MegakernelSpec) -> None:
-        """A launcher keyword is a tensor or a scalar, not both."""
+        """Check that a launcher keyword is a tensor or a scalar, not both."""
         scalars = {word for word, _ in spec.scalars}
         for word, _ in spec.tensors:
             if word in scalars:
                 self.findings.add(
                     "PL0045",
-                    f"`{word}` is a tensor and a scalar",
-                    (spec.where("scalars", word), "the scalar"),
-                    (spec.where("tensors", word), "the tensor"),
-                    suggestions=("rename one of them: the launcher takes both by keyword",),
+                    f"launcher keyword `{word}` is both a tensor and a scalar",
+                    (spec.where("scalars", word), "a scalar"),
+                    (spec.where("tensors", word), "a tensor"),
+                    suggestions=("rename one of the two keywords",),
                     subject=word,
                 )

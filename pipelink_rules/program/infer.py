@@ -1,8 +1,8 @@
-"""Which variant is every instance?  Spec, contracts -> instance -> Variant, nothing left open.
+"""Inference of parameters: Spec, contracts -> instance -> Variant with all parameters bound.
 
-Parameters that the declaration leaves out follow from connected ports, from the work tile that
-all components of one work kind share, from tensors that feed several ports, from `where` clauses
-with one solution, and last from defaults.
+Parameters that the declaration omits are inferred from connected ports, from the work tile that
+all components of a work kind share, from tensors bound to several ports, from `where` clauses with
+one solution, and last from defaults.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ def bind_instances(
     contracts: Mapping[str, Contract],
     flags: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Variant]:
-    """Instance -> bound variant, in the order of the declaration.
+    """Return instance -> bound variant, in the order of the declaration.
 
-    contracts: label -> contract, unbound.  flags: label -> code-generation flags.  Raises all
-    findings of a pass at once: labels, ports and work (PL0050..PL0067), then what the contracts
-    say to the values.
+    contracts: label -> contract, unbound.  flags: label -> code-generation flags.  Raise all
+    diagnostics of a pass together: labels, ports and work (PL0050..PL0067), then those of binding.
     """
     findings = check_instances(spec)
     findings.raise_if_any()
     by_instance = _contracts_of(spec, contracts, findings)
     links = check_connections(spec, by_instance, findings)
-    schedule = find_scheduler(spec, by_instance, findings)
-    check_work(spec, by_instance, schedule, findings)
+    scheduler = find_scheduler(spec, by_instance, findings)
+    check_work(spec, by_instance, scheduler, findings)
     _check_parameters(spec, by_instance, findings)
     findings.raise_if_any()
 
@@ -49,13 +48,13 @@ def bind_instances(
         for name, value in item.arguments:
             place = spec.where("instances", item.name, name)
             solver.assign((item.name, name), value, place)
-    _follow_cluster(spec, by_instance, schedule, solver)
+    _follow_cluster(spec, by_instance, scheduler, solver)
     solver.solve()
     _report(spec, solver, findings)
     findings.raise_if_any()
 
     bound: dict[str, Variant] = {}
-    refused: dict[Key, Diagnostic] = {}
+    rejected: dict[Key, Diagnostic] = {}
     for item in spec.instances:
         arguments = solver.environment(item.name)
         chosen = tuple((flags or {}).get(item.label, ()))
@@ -65,11 +64,11 @@ def bind_instances(
         except PipelinkError as problem:
             for one in problem.diagnostics:
                 key = (item.name, one.subject.rpartition(".")[2])
-                refused[key if key in solver.facts else (item.name, one.subject)] = one
+                rejected[key if key in solver.facts else (item.name, one.subject)] = one
     findings.extend(
         _explained(spec, solver, key, found)
-        for key, found in refused.items()
-        if not _follows_from_another(solver, key, refused)
+        for key, found in rejected.items()
+        if not _follows_from_another(solver, key, rejected)
     )
     findings.raise_if_any()
     return bound
@@ -78,17 +77,17 @@ def bind_instances(
 def _follow_cluster(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
-    schedule: tuple[str, str] | None,
+    scheduler: tuple[str, str] | None,
     solver: ParameterSolver,
 ) -> None:
-    """Parameters that are an extent of the schedule's cluster follow from the declared one."""
-    work = contracts[schedule[0]].work if schedule else None
-    if schedule is None or work is None:
+    """Derive parameters that are extents of the tile scheduler's cluster."""
+    work = contracts[scheduler[0]].work if scheduler else None
+    if scheduler is None or work is None:
         return
-    params = {param.name for param in contracts[schedule[0]].params}
+    params = {param.name for param in contracts[scheduler[0]].params}
     for extent, size in zip(work.cluster, spec.cluster, strict=False):
         if extent.text in params:
-            key = (schedule[0], extent.text)
+            key = (scheduler[0], extent.text)
             solver.derive(key, size, spec.where("cluster"), "the declared cluster")
 
 
@@ -102,7 +101,7 @@ def _contracts_of(
             continue
         findings.add(
             "PL0050",
-            f"there is no component `{item.label}`",
+            f"unknown component `{item.label}`",
             (
                 spec.where("labels", item.name) or spec.where("instances", item.name),
                 f"`{item.name}` is an instance of it",
@@ -123,7 +122,7 @@ def _check_parameters(
             if contract is not None and name not in known:
                 findings.add(
                     "PL0023",
-                    f"{contract.component} has no parameter `{name}`",
+                    f"unknown parameter `{name}` for component `{contract.component}`",
                     spec.where("instances", item.name, name),
                     (contract.span, f"parameters: {', '.join(known) or 'none'}"),
                     suggestions=similar_name_help(name, known),
@@ -140,7 +139,7 @@ def _report(spec: MegakernelSpec, solver: ParameterSolver, findings: DiagnosticS
 
 
 def _independent(solver: ParameterSolver) -> list[list[Key]]:
-    """The unknown groups, those left out that a `where` clause may tie to a larger one."""
+    """Return the unknown groups without those that a `where` clause relates to a larger one."""
     groups = solver.classes()
     of = {key: group for group in groups for key in group}
     found = []
@@ -163,12 +162,16 @@ def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: Diagnos
     said = dict.fromkeys((*first.places, *second.places))
     findings.add(
         "PL0064",
-        f"`{name}` of `{instance}` would be {first.value} and {second.value}",
-        (spec.where("instances", instance), f"`{name}` is left out here"),
+        f"conflicting values for parameter `{name}` of `{instance}`: {first.value} and "
+        f"{second.value}",
+        (spec.where("instances", instance), f"`{name}` is omitted here"),
         *said,
         expected="one value",
         found=f"{first.value} and {second.value}",
-        suggestions=("make the two agree", f"or give `{name}` to `{instance}` to choose"),
+        suggestions=(
+            f"change one of the two values so that both are {first.value} or {second.value}",
+            f"or set `{name}` in `{instance}`",
+        ),
         subject=f"{instance}.{name}",
     )
 
@@ -178,21 +181,21 @@ def _report_unknown(
 ) -> None:
     instance, name = members[0]
     others = [f"`{other}`" for other, _ in members[1:]]
-    also = f" (nor that of {', '.join(others)})" if others else ""
+    also = f" (same for {', '.join(others)})" if others else ""
     findings.add(
         "PL0063",
-        f"`{name}` of `{instance}` does not follow from anything{also}",
-        (spec.where("instances", instance), f"`{name}` is left out here"),
+        f"cannot infer parameter `{name}` of `{instance}`{also}",
+        (spec.where("instances", instance), f"`{name}` is omitted here"),
         (solver.param(members[0]).span, "it has no default"),
         expected=_domain(solver.param(members[0])),
-        found="no connected port, work tile or `where` clause gives it a value",
-        suggestions=(f'give it: {{"{name}": ...}}' + (", once is enough" if others else ""),),
+        found="no value from a connected port, the work tile, a `where` clause or a default",
+        suggestions=(f'set it{" once" if others else ""}: {{"{name}": ...}}',),
         subject=f"{instance}.{name}",
     )
 
 
 def _domain(param: Param) -> str:
-    """What a parameter may be, in words."""
+    """Describe the allowed values of a parameter."""
     if param.choices:
         return "one of " + ", ".join(map(str, param.choices))
     if param.type == "dtype":
@@ -208,17 +211,17 @@ def _domain(param: Param) -> str:
 
 
 def _follows_from_another(
-    solver: ParameterSolver, key: Key, refused: Mapping[Key, Diagnostic]
+    solver: ParameterSolver, key: Key, rejected: Mapping[Key, Diagnostic]
 ) -> bool:
-    """Whether the value came from a parameter that was refused itself."""
+    """Return whether the value came from a parameter that was rejected itself."""
     fact = solver.facts.get(key)
-    return fact is not None and fact.root != ".".join(key) and parse_endpoint(fact.root) in refused
+    return fact is not None and fact.root != ".".join(key) and parse_endpoint(fact.root) in rejected
 
 
 def _explained(
     spec: MegakernelSpec, solver: ParameterSolver, key: Key, found: Diagnostic
 ) -> Diagnostic:
-    """A finding of the contract stage: at the entry that gave the value, or with its story."""
+    """Point a diagnostic of binding to the entry that set the value, or to its derivation."""
     fact, place = solver.facts.get(key), spec.where("instances", key[0])
     labels = found.labels
     if fact is not None and fact.given:

@@ -1,4 +1,4 @@
-"""Numbers out of bound expressions: known at link time, or not."""
+"""Values of expressions that are known at link time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelink_rules.model.source_span import Expr
 
 
 def constant_or_none(expr: Expr, env: Mapping[str, int | str] | None = None) -> int | None:
-    """The value of the expression, or None where a name of it has none yet."""
+    """Return the value of the expression, or None if one of its names has none yet."""
     if expr.literal is not None:
         return expr.literal
     env = env or {}
@@ -21,5 +21,5 @@ def constant_or_none(expr: Expr, env: Mapping[str, int | str] | None = None) -> 
 
 
 def constant_value(expr: Expr) -> int:
-    """The value of an expression over parameters, which are all bound; PL0031 otherwise."""
+    """Return the value of an expression over bound parameters; raise PL0031 otherwise."""
     return expr.literal if expr.literal is not None else evaluate(expr, {})

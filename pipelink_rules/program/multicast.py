@@ -1,8 +1,8 @@
-"""Which members of a ring's item do CTAs of a cluster need alike?  -> multicasts, or why not.
+"""Multicast analysis: the members of a ring that CTAs of a cluster share, or why they do not.
 
-A member is copied from a tensor whose contract says on which work fields the coordinates depend
-(`along`), and the schedule says along which axes of a cluster a field varies.  Along the others
-all CTAs need the same bytes: each copies a slice, and the hardware writes it to all of them.
+The contract of a loader declares on which work fields the coordinates of a copy depend (`along`);
+that of the tile scheduler declares along which axes of a cluster a field varies.  Along the other
+axes all CTAs need the same bytes: each copies a slice, and the hardware writes it to all of them.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from pipelink_rules.model.program import Multicast
 from pipelink_rules.program.link_constants import constant_or_none
 
 SLICE_ROWS = 8  # a swizzle repeats after eight rows: slices are whole repetitions
-MOST_MEMBERS = 4  # of one ring that the runtime can tell apart (pipelink::Ring)
-OFFSET = 128  # bytes: where the tensor copies of slices may begin
+MOST_MEMBERS = 4  # of one ring that the runtime supports (pipelink::Ring)
+OFFSET = 128  # bytes: alignment of the tensor copies of slices
 
 
 class SharedMember(NamedTuple):
-    """The members that are multicast, and for the others why not."""
+    """The members that are multicast, and for the others the reason why not."""
 
     members: tuple[Multicast, ...]
     reasons: tuple[str, ...]
 
 
 class MulticastAnalysis:
-    """What the CTAs of one megakernel's cluster may load for each other."""
+    """Determines what the CTAs of a cluster can load for each other."""
 
     def __init__(
-        self, cluster: tuple[int, int, int], contracts: Mapping[str, Contract], schedule: str
+        self, cluster: tuple[int, int, int], contracts: Mapping[str, Contract], scheduler: str
     ):
         self.extents = dict(zip(AXES, cluster, strict=False))
         self.contracts = contracts
-        work = contracts[schedule].work
+        work = contracts[scheduler].work
         self.varies = {field.name: field.along for field in (work.fields if work else ())}
 
     def of(self, producer: tuple[str, str], consumers: list[tuple[str, str]]) -> SharedMember:
-        """The members of a producer's ring that are loaded by groups of CTAs."""
+        """Return the members of a producer's ring that multicast groups load."""
         contract, name = self.contracts[producer[0]], producer[1]
         port = contract.port(name)
         if math.prod(self.extents.values()) == 1:
@@ -53,7 +53,7 @@ class MulticastAnalysis:
             if self.contracts[end[0]].port(end[1]).raw
         ]
         if raw:
-            return SharedMember((), (f"`{raw[0]}` issues its own copies and arrivals (`raw`)",))
+            return SharedMember((), (f"`{raw[0]}` is a raw port",))
         found: list[Multicast] = []
         reasons: list[str] = []
         for member in port.members:
@@ -61,7 +61,9 @@ class MulticastAnalysis:
             if isinstance(shared, str):
                 reasons.append(f"`{member.name}`: {shared}")
             elif len(found) == MOST_MEMBERS:
-                reasons.append(f"`{member.name}`: {MOST_MEMBERS} members are the most of one ring")
+                reasons.append(
+                    f"`{member.name}`: a ring can multicast at most {MOST_MEMBERS} members"
+                )
             else:
                 found.append(shared)
         return SharedMember(tuple(found), tuple(reasons))
@@ -73,7 +75,7 @@ class MulticastAnalysis:
             if (op.verb, op.target, op.member) == ("copy", port.name, member.name)
         ]
         if len(copies) != 1:
-            return f"{len(copies) or 'no'} copies write it, not one"
+            return f"{len(copies) or 'no'} copies write it, not 1"
         tensor = contract.port(copies[0].source)
         uses = [
             op
@@ -82,12 +84,12 @@ class MulticastAnalysis:
             if op.source == tensor.name
         ]
         if len(uses) != 1:  # its tensor map is one of slices
-            return f"`{tensor.name}` is copied in {len(uses)} places, not one"
+            return f"`{tensor.name}` is used by {len(uses)} operations, not 1"
         tile = tensor.tile
         if tile is None:
-            return f"`{tensor.name}` is not reached through a tensor map"
+            return f"`{tensor.name}` has no tensor map"
         if tile.along is None:
-            return f"`tile` of `{tensor.name}` does not say `along` which fields it moves"
+            return f"`tile` of `{tensor.name}` has no `along` clause"
         box = [constant_or_none(extent) for extent in tile.box]
         if len(box) != 2 or None in box:
             return f"the box of `{tensor.name}` has {len(box)} modes, not 2"
@@ -96,7 +98,7 @@ class MulticastAnalysis:
         if rows * row_bytes != member_bytes(member):
             return f"one box of `{tensor.name}` does not fill it"
         if dict(item_layout(port).offsets)[member.name] % OFFSET:
-            return f"it does not begin at a multiple of {OFFSET} bytes"
+            return f"it does not start at a multiple of {OFFSET} bytes"
         alike = self._alike(tile.along)
         if not alike:
             moves = ", ".join(
@@ -113,10 +115,10 @@ class MulticastAnalysis:
                 return Multicast(
                     member.name, tensor.name, axes, size, stride, part, part * row_bytes
                 )
-        return f"{rows} rows cannot be cut into {size} slices of whole {SLICE_ROWS} rows"
+        return f"{rows} rows cannot be divided into {size} slices of whole {SLICE_ROWS} rows"
 
     def _alike(self, along: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """The sets of axes along which the same box is needed, the largest first."""
+        """Return the sets of axes along which the same box is needed, the largest first."""
         axes = tuple(
             axis
             for axis in AXES

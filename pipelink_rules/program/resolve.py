@@ -1,7 +1,7 @@
-"""What is the megakernel, everything resolved?  Spec, variants, target -> Program.
+"""Resolution of a declaration: Spec, variants, target -> Program.
 
-Nothing is checked here but what a program needs to exist, and nothing is placed: ports are joined,
-transfers chosen, rings sized, roles put together, names unified.
+Ports are connected, transfers chosen, rings sized and roles grouped by warps.  Only what a program
+needs to exist is checked here, and nothing is placed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from pipelink_rules.program.work_tiles import check_work, find_scheduler
 
 
 def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str) -> Program:
-    """The program of a megakernel for one target.
+    """Return the program of a megakernel for one target.
 
-    variants: instance -> bound variant.  The same declaration gives the same program whatever the
-    order of `variants`.  Raises all findings of a pass at once (PL0044..PL0076).
+    variants: instance -> bound variant.  The result does not depend on the order of `variants`.
+    Raise all diagnostics of a pass together (PL0044..PL0076).
     """
     program, pairs = _outline(spec, variants, target_name)
     contracts = {item.name: item.variant.contract for item in program.instances}
@@ -42,7 +42,7 @@ def resolve(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: 
 
 
 def outline(spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str) -> Program:
-    """The program before transfers are chosen: without connections, channels and roles."""
+    """Return the program before transfers are chosen: no connections, channels or roles."""
     return _outline(spec, variants, target_name)[0]
 
 
@@ -83,7 +83,7 @@ def _check_target(target_name: str, spec: MegakernelSpec, findings: DiagnosticSi
     if target_name not in TARGETS:
         findings.add(
             "PL0046",
-            f"there is no target `{target_name}`",
+            f"unknown target `{target_name}`",
             spec.where("archs", target_name),
             suggestions=similar_name_help(target_name, TARGETS),
             subject=target_name,
@@ -96,16 +96,16 @@ def _instances(
     target_name: str,
     findings: DiagnosticSink,
 ) -> list[Instance]:
-    """The instances, sorted by name; PL0069 and PL0076."""
+    """Return the instances, sorted by name (PL0069, PL0076)."""
     found = []
     for item in sorted(spec.instances, key=lambda one: one.name):
         variant = variants.get(item.name)
         if variant is None:
             findings.add(
                 "PL0076",
-                f"there is no interface for `{item.name}`",
+                f"missing interface of `{item.name}`",
                 (spec.where("instances", item.name), f"an instance of {item.label}"),
-                suggestions=(f"build {item.label} first",),
+                suggestions=(f"run `scons {item.label}`",),
                 subject=item.name,
             )
             continue
@@ -113,13 +113,13 @@ def _instances(
         if target_name not in contract.archs:
             findings.add(
                 "PL0069",
-                f"`{item.name}` is not made for {target_name}",
+                f"component `{contract.component}` of `{item.name}` does not support {target_name}",
                 spec.where("instances", item.name),
-                (contract.span, f"{contract.component} is for {', '.join(contract.archs)}"),
+                (contract.span, f"supports {', '.join(contract.archs)}"),
                 (spec.where("archs", target_name), "requested here"),
                 expected=target_name,
                 found=", ".join(contract.archs),
-                suggestions=(f"remove {target_name} from `archs`, or take another component",),
+                suggestions=(f"remove {target_name} from `archs`", "or use another component"),
                 subject=item.name,
             )
         found.append(Instance(item.name, item.label, variant, item.span))
@@ -129,5 +129,5 @@ def _instances(
 def _bindings(
     entries: tuple[tuple[str, tuple[str, ...]], ...],
 ) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    """Keyword -> ports, in the order of the declaration: the order of the kernel's parameters."""
+    """Return keyword -> ports, in the order of the kernel's parameters (as declared)."""
     return tuple((keyword, tuple(parse_endpoint(end) for end in ends)) for keyword, ends in entries)

@@ -1,9 +1,9 @@
-"""Which warps does the megakernel have?  Roles, register connections -> program roles.
+"""Role sets of a megakernel: roles, register connections -> program roles.
 
-A role is one set of warps running one entry.  Registers that pass by reference (FUSED) put both
-ends on the same warps, members in the order in which data flows through them.  A set may run on
-fewer warps than its components declare where their warps are independent (`split`); the entries are
-then called several times per work item.
+A program role is a set of warps.  Registers that are passed by reference (FUSED) put the roles of
+both ends on the same warps, called in the order of their data.  If their warps are independent
+(`split`), a set may run on fewer warps than its components declare; its entries are then called
+several times per work tile.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
-from pipelink_rules.diagnostics.wording import list_of, similar_name_help
+from pipelink_rules.diagnostics.wording import list_of, plural, similar_name_help
 from pipelink_rules.model.contract import Contract, Operation, Port, Repeat, Role, round_registers
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import (
@@ -36,7 +36,7 @@ REGISTERS_LARGEST = 255  # per thread
 def topological_order(
     nodes: Iterable[Node], edges: Iterable[tuple[Node, Node]]
 ) -> tuple[list[Node], list[Node]]:
-    """(all nodes, producers first; those of them in or behind a cycle).  Ties go by name."""
+    """Return (all nodes, producers first; those in or after a cycle).  Ties are sorted by name."""
     names = sorted(set(nodes))
     after: dict[Node, set[Node]] = {node: set() for node in names}
     for first, second in edges:
@@ -66,12 +66,12 @@ class RoleSet:
 
     @property
     def calls(self) -> int:
-        """How often each entry runs per work item."""
+        """Return the calls of each entry per work tile."""
         return self.declared // self.warps
 
 
 class RoleGraph:
-    """The roles of all instances, the schedule's left out, and what joins them."""
+    """The roles of all instances but the tile scheduler, and their connections."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class RoleGraph:
         }
 
     def ends(self, connection: Connection) -> tuple[Member, Member]:
-        """The roles at both ends."""
+        """Return the roles at both ends."""
         (a, out), (b, into) = connection.producer, connection.consumer
         return (a, self.contracts[a].port(out).role), (b, self.contracts[b].port(into).role)
 
     def edges(self) -> list[tuple[Member, Member]]:
-        """Producer and consumer of every connection that joins them in one work item."""
+        """Return producer and consumer of every connection within a work tile."""
         return [
             self.ends(connection)
             for connection in self.connections
@@ -101,16 +101,16 @@ class RoleGraph:
         ]
 
     def ports(self, member: Member) -> list[Port]:
-        """The ports of one role."""
+        """Return the ports of one role."""
         return [port for port in self.contracts[member[0]].ports if port.role == member[1]]
 
     def label(self, member: Member) -> str:
-        """`mma`, or `attn.softmax` where the instance has several roles."""
+        """Return `mma`, or `attn.softmax` if the instance has several roles."""
         single = sum(instance == member[0] for instance, _ in self.of) == 1
         return member[0] if single else ".".join(member)
 
     def groups(self) -> list[RoleSet]:
-        """The roles by the warps they share (PL0070, PL0074)."""
+        """Return the sets of roles that share warps (PL0070, PL0074)."""
         of: dict[Member, list[Member]] = {member: [member] for member in self.of}
         for connection in self.connections:
             if connection.transfer != FUSED:
@@ -140,14 +140,15 @@ class RoleGraph:
         consumer = ".".join(connection.consumer)
         self.findings.add(
             "PL0074",
-            f"`{connection.name}` cannot share warps: {warps[0]} and {warps[1]}",
+            f"`{connection.name}` passes registers between roles of {warps[0]} and {warps[1]} "
+            f"warps",
             connection.span,
             *places,
-            expected="the same number of warps in all roles that registers join",
-            found=f"{warps[0]} and {warps[1]}",
+            expected="the same number of warps on both ends",
+            found=f"{warps[0]} and {warps[1]} warps",
             suggestions=(
-                "let both declare the same number",
-                f'or move the consumer to warps of its own: transfers={{"{consumer}": "handover"}}',
+                "declare the same number of warps in both roles",
+                f'or move the consumer to separate warps: transfers={{"{consumer}": "handover"}}',
             ),
             subject=connection.name,
         )
@@ -158,7 +159,7 @@ class RoleGraph:
         names = list_of(self.label(member) for member in stuck)
         self.findings.add(
             "PL0070",
-            f"no order of {names} has every value before its use",
+            f"{names} form a cycle of register connections",
             *((item.span, item.name) for item in inside),
             chain=tuple(item.name for item in inside),
             suggestions=("remove one of these connections",),
@@ -167,9 +168,10 @@ class RoleGraph:
 
 
 def assign_warps(spec: MegakernelSpec, roles: RoleGraph, groups: list[RoleSet]) -> None:
-    """Sets `warps` of every group (PL0071, PL0072).
+    """Set `warps` of every role set (PL0071, PL0072).
 
-    Declared warps; one warpgroup for a group fed by a hand-over; what the declaration requests.
+    These are the declared warps, or one warpgroup for the consumer of a handover, or the request of
+    the declaration.
     """
     group_of = {member: group for group in groups for member in group.members}
     for connection in roles.connections:
@@ -186,39 +188,41 @@ def assign_warps(spec: MegakernelSpec, roles: RoleGraph, groups: list[RoleSet]) 
         first, requested = chosen.setdefault(id(group), (key, warps))
         reason = refusal(roles, group, warps)
         if requested != warps:
-            reason = f"it shares its warps with `{first}`, which asks for {requested}"
+            reason = f"it shares its warps with `{first}`, for which {requested} are requested"
         if reason:
-            _refuse(spec, roles, key, warps, member, reason)
+            _reject(spec, roles, key, warps, member, reason)
         else:
             group.warps = warps
     _check_handovers(spec, roles, group_of)
 
 
 def refusal(roles: RoleGraph, group: RoleSet, warps: int) -> str:
-    """Why the group cannot run on so many warps; "" where it can."""
+    """Return why the role set cannot run on this number of warps, or ""."""
     if warps == group.declared:
         return ""
     if warps < 1 or group.declared % warps:
-        return f"{group.declared} is no multiple of {warps}"
+        return f"{group.declared} is not a multiple of {warps}"
     for member in group.members:
         role, name, ports = roles.of[member], ".".join(member), roles.ports(member)
         if role.split == "role":
-            return f"the warps of `{name}` work together"
+            return f"`{name}` is declared `split: role`"
         whole = role.split == "warpgroup" or any(port.space == "registers" for port in ports)
         if whole and warps % WARPGROUP:
-            return f"`{name}` works in whole warpgroups"
+            return f"`{name}` requires whole warpgroups"
         rings = ("ring", "tensor_memory")
         ring = next((port for port in ports if port.space in rings), None)
         if ring is not None:
             calls = group.declared // warps
-            return f"called {calls} times, `{name}` would take too many items of `{ring.name}`"
+            verb = "consumes" if ring.direction == "in" else "produces"
+            items = f"items of `{ring.name}`"
+            return f"called {plural(calls, 'time')}, `{name}` {verb} too many {items}"
         for barrier in roles.contracts[member[0]].named_barriers:
             if member[1] in barrier.roles:
-                return f"`{name}` waits at `{barrier.name}` for all its warps"
+                return f"`{name}` waits for all its warps at `{barrier.name}`"
     return ""
 
 
-def _refuse(
+def _reject(
     spec: MegakernelSpec, roles: RoleGraph, key: str, warps: int, member: Member, reason: str
 ) -> None:
     role = roles.of[member]
@@ -227,13 +231,13 @@ def _refuse(
         f"`{key}` cannot run on {warps} warps: {reason}",
         spec.where("warps", key),
         (role.where("warps"), f"{constant_value(role.warps)} warps, split: {role.split}"),
-        suggestions=("leave the request out",),
+        suggestions=(f"remove `{key}` from `warps`",),
         subject=key,
     )
 
 
 def _named(spec: MegakernelSpec, roles: RoleGraph, key: str) -> Member | None:
-    """The role that a key of `warps` names; PL0072 where it names none or several."""
+    """Return the role that a key of `warps` names; report PL0072 if it names none or several."""
     instance, _, role = key.partition(".")
     members = [member for member in roles.of if member[0] == instance]
     found = [member for member in members if not role or member[1] == role]
@@ -242,12 +246,12 @@ def _named(spec: MegakernelSpec, roles: RoleGraph, key: str) -> Member | None:
     names = [".".join(member) for member in members]
     suggestions: tuple[str, ...]
     if found:
-        problem, suggestions = f"has {len(found)} roles", (f"write one of {', '.join(names)}",)
+        problem, suggestions = f"has {len(found)} roles", (f"use one of {', '.join(names)}",)
     elif members:
         problem, suggestions = f"has no role `{role}`", similar_name_help(key, names)
     else:
-        problem = "has no warps: a schedule runs inside every other role"
-        suggestions = ("remove the entry",)
+        problem = "has no warps: a tile scheduler runs inside every other role"
+        suggestions = (f"remove `{key}` from `warps`",)
     roles.findings.add(
         "PL0072",
         f"`{instance}` {problem}",
@@ -261,22 +265,22 @@ def _named(spec: MegakernelSpec, roles: RoleGraph, key: str) -> Member | None:
 def _check_handovers(
     spec: MegakernelSpec, roles: RoleGraph, group_of: dict[Member, RoleSet]
 ) -> None:
-    """A hand-over leaves its group, and gives all shares of a work item at once (PL0071)."""
+    """Check that a handover leaves its role set, which runs on all its warps (PL0071)."""
     for connection in roles.connections:
         if connection.transfer != HANDOVER:
             continue
         a, b = roles.ends(connection)
         group, label = group_of[a], roles.label(a)
-        reason, fix = "", "leave the request out"
+        reason, fix = "", f"remove `{'.'.join(connection.consumer)}` from `transfers`"
         if group is group_of[b]:
             reason = "other connections put both roles on the same warps"
         elif group.calls > 1:
             reason = f"`{label}` runs on {group.warps} of its {group.declared} warps"
-            fix = f'give it all of them: warps={{"{label}": {group.declared}}}'
+            fix = f'request all of them: warps={{"{label}": {group.declared}}}'
         if reason:
             roles.findings.add(
                 "PL0071",
-                f"`{connection.name}` cannot be handed over: {reason}",
+                f"transfer `handover` is not available for `{connection.name}`: {reason}",
                 spec.where("transfers", ".".join(connection.consumer)),
                 connection.span,
                 suggestions=(fix,),
@@ -290,7 +294,7 @@ def program_roles(
     connections: list[Connection],
     findings: DiagnosticSink,
 ) -> list[ProgramRole]:
-    """The program roles, producers first (PL0070, PL0071, PL0072, PL0074)."""
+    """Return the program roles, producers first (PL0070, PL0071, PL0072, PL0074)."""
     contracts = {name: variant.contract for name, variant in variants.items()}
     roles = RoleGraph(contracts, connections, findings)
     groups = roles.groups()
@@ -314,7 +318,7 @@ def _program_role(roles: RoleGraph, variants: Mapping[str, Variant], group: Role
     fragment = any(
         port.space == "registers" for member in group.members for port in roles.ports(member)
     )
-    tensor = any(  # a warp reaches the lanes of its place in the warpgroup
+    tensor = any(  # a warp accesses the lanes of its rank in the warpgroup
         port.space == "tensor_memory" and _moves(roles.of[member].body, port.name)
         for member in group.members
         for port in roles.ports(member)
@@ -332,15 +336,15 @@ def _program_role(roles: RoleGraph, variants: Mapping[str, Variant], group: Role
 
 
 def _moves(body: tuple[Operation | Repeat, ...], port: str) -> bool:
-    """Whether some operation moves the port's data through registers (tcgen05.ld, tcgen05.st)."""
+    """Return whether an operation moves data through registers (tcgen05.ld, tcgen05.st)."""
     return any(op.verb in ("read", "write") and op.target == port for op in operations(body))
 
 
 def _waiting(roles: RoleGraph, group: RoleSet) -> list[int]:
-    """Registers per member that hold fragments of others while its entry runs.
+    """Return the registers per member that hold fragments of others while its entry runs.
 
-    A fragment made before and taken after it, f32 accumulators of 64 rows per warpgroup: half a
-    register per column.
+    Such a fragment is written before and read after it.  It has f32 accumulators of 64 rows per
+    warpgroup: half a register per column.
     """
     at = {member: position for position, member in enumerate(group.members)}
     held = [0] * len(group.members)
@@ -358,11 +362,11 @@ def _waiting(roles: RoleGraph, group: RoleSet) -> list[int]:
 def _registers(
     roles: RoleGraph, variants: Mapping[str, Variant], member: Member
 ) -> tuple[int, int, int]:
-    """(minimum, want, entry): measured where there is a measurement, else promised."""
-    promised = roles.of[member].registers
-    minimum = constant_value(promised.minimum)
-    want = constant_value(promised.want)
-    entry = constant_value(promised.entry)
+    """Return (minimum, want, entry): measured if there is a measurement, else declared."""
+    declared = roles.of[member].registers
+    minimum = constant_value(declared.minimum)
+    want = constant_value(declared.want)
+    entry = constant_value(declared.entry)
     measured = dict(variants[member[0]].measured).get(member[1])
     if measured is not None:
         minimum, entry = measured.registers, round_registers(measured.entry)

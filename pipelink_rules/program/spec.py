@@ -1,7 +1,7 @@
-"""Is a declaration well formed?  Plain Python values of an SConscript -> MegakernelSpec.
+"""Parsing of a declaration: plain Python values of an SConscript -> MegakernelSpec.
 
-Only the declaration itself is looked at: types, names, instances.  What the components say to it
-(ports, parameters, work items) comes later, in `collect.wiring` and `collect.infer`.
+Only the declaration itself is validated: types, names, instances.  `program.connections` and
+`program.infer` check it against the components (ports, parameters, work fields) later.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.program.declaration_parser import DeclarationParser
 
-SHORTEST = 3  # words of a reason: one that can be read in a year
+SHORTEST = 3  # words of a reason
 
 
 def parse_declaration(
@@ -38,10 +38,9 @@ def parse_declaration(
     span: Span | None = None,
     text: str = "",
 ) -> MegakernelSpec:
-    """The declaration as a noun; raises all findings about its form at once (PL0040..PL0049,
-    PL0077).
+    """Return the declaration; raise all diagnostics about its form (PL0040..PL0049, PL0077).
 
-    span: the call in the SConscript.  text: that SConscript, so that findings point to the entry
+    span: the call in the SConscript.  text: that SConscript, so that diagnostics point to the entry
     itself; without it they point to the call.
     """
     parser = DeclarationParser(span, text)
@@ -73,7 +72,7 @@ def parse_declaration(
 
 
 def check_instances(spec: MegakernelSpec) -> DiagnosticSink:
-    """Whether every entry names a declared instance (PL0044)."""
+    """Check that every entry names a declared instance (PL0044)."""
     findings = DiagnosticSink()
     known = [item.name for item in spec.instances]
     used: list[tuple[str, tuple[str, ...]]] = []
@@ -93,7 +92,7 @@ def check_instances(spec: MegakernelSpec) -> DiagnosticSink:
         reported.add((instance, clause))
         findings.add(
             "PL0044",
-            f"there is no instance `{instance}`",
+            f"unknown instance `{instance}`",
             (spec.where(*clause), f"named by `{end}`"),
             suggestions=similar_name_help(instance, known),
             subject=".".join((*clause, end)),
@@ -102,20 +101,22 @@ def check_instances(spec: MegakernelSpec) -> DiagnosticSink:
 
 
 def parse_allow(parser: DeclarationParser, value: Any) -> tuple[tuple[str, str], ...]:
-    """Codes with their reasons, sorted; PL0077 where a code or a reason cannot stand."""
+    """Return codes with their reasons, sorted; report invalid codes and reasons (PL0077)."""
     found = []
     for code, reason in parser.mapping(value, "allow", 'a dict {"PL0505": "why it is harmless"}'):
         place = parser.span_of("allow", code)
         if not is_allowable(code):
-            _refuse(parser, code, place)
+            _reject(parser, code, place)
         elif not isinstance(reason, str) or len(reason.split()) < SHORTEST:
             parser.findings.add(
                 "PL0077",
-                f"{code} is allowed without a reason",
+                f"`allow` entry for {code} has no reason",
                 place,
-                expected=f"a reason in words: {SHORTEST} or more",
+                expected=f"a reason of at least {SHORTEST} words",
                 found=f"{reason!r:.60}",
-                suggestions=("say why this kernel is right all the same; the manifest keeps it",),
+                suggestions=(
+                    "write why the diagnostic is harmless in this kernel; the manifest records it",
+                ),
                 subject=f"allow/{code}",
             )
         else:
@@ -123,17 +124,15 @@ def parse_allow(parser: DeclarationParser, value: Any) -> tuple[tuple[str, str],
     return tuple(sorted(found))
 
 
-def _refuse(parser: DeclarationParser, code: str, place: Span | None) -> None:
+def _reject(parser: DeclarationParser, code: str, place: Span | None) -> None:
     row = code_of(code)
     nearest = similar(code) if row is None else ""
     parser.findings.add(
         "PL0077",
-        f"{code} cannot be allowed" if row else f"there is no code `{code[:60]}` to allow",
+        f"{code} cannot be allowed" if row else f"unknown code `{code[:60]}` in `allow`",
         place,
-        expected="a code that the check finds, or the audit of the linked kernel",
-        found=f"a code of the stage `{row.stage}`: without it there is nothing to link"
-        if row
-        else "",
-        suggestions=(f"did you mean {nearest}?",) if nearest else (),
+        expected="a code of the check, or of the audit of the linked kernel",
+        found=f"a code of stage `{row.stage}`, after which nothing can be linked" if row else "",
+        suggestions=(f"a similar code exists: {nearest}",) if nearest else (),
         subject=f"allow/{code}",
     )

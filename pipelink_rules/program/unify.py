@@ -1,7 +1,7 @@
-"""Which values of two instances have to be equal?  Links, work tiles, tensors -> ties.
+"""Equalities between values of instances, and the solver that infers parameters from them.
 
-A tie joins one expression (or dtype) of one instance with one of another.  Where one side is a
-bare parameter and the other side's value is known, the parameter follows.
+An equality relates an expression (or dtype) of one instance to one of another.  If one term is a
+bare parameter and the value of the other is known, the parameter is inferred.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Term:
     instance: str
     value: Expr | str  # a str is a dtype, or a parameter of type dtype
     span: Span | None
-    parameter: str = ""  # set where the value is a bare parameter
+    parameter: str = ""  # set if the value is a bare parameter
 
 
 @dataclass(frozen=True)
 class Equality:
-    """Two sides that have to be equal, and why."""
+    """Two terms that must be equal, and why."""
 
     terms: tuple[Term, Term]
     reason: str  # "load.ab -> mma.ab", "the work tile", "tensor `x`"
@@ -43,7 +43,7 @@ class Equality:
 def equalities(
     spec: MegakernelSpec, contracts: Mapping[str, Contract], links: list[PortPair]
 ) -> tuple[Equality, ...]:
-    """All ties of a megakernel, in a fixed order."""
+    """Return all equalities of a megakernel, in a fixed order."""
     found: list[Equality] = []
     for link in links:
         ends = ((link.producer[0], link.source), (link.consumer[0], link.sink))
@@ -56,7 +56,7 @@ def equalities(
 
 
 def pair_members(source: Port, sink: Port) -> list[tuple[Member, Member]]:
-    """Members of the same name; by position where the names differ."""
+    """Return pairs of members of the same name, or of the same position if the names differ."""
     names = {member.name: member for member in sink.members}
     if set(names) == {member.name for member in source.members}:
         return [(member, names[member.name]) for member in source.members]
@@ -126,23 +126,23 @@ def _of_tensor(
 
 
 def is_dtype(value: Expr | str) -> bool:
-    """Whether a side names a dtype itself."""
+    """Return whether a term is a dtype."""
     return isinstance(value, str) and value in DTYPES
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A value of a parameter and where it comes from."""
+    """A value of a parameter and its derivation."""
 
     value: Value
     given: bool
-    root: str  # "load.TM", or the place of a literal: the same root, the same story
-    places: tuple[tuple[Span | None, str], ...]  # the root, then the last step
+    root: str  # "load.TM", or the location of a literal; facts of one root never conflict
+    places: tuple[tuple[Span | None, str], ...]  # the root, then the last derivation
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two sources give one parameter different values."""
+    """Two different values of one parameter."""
 
     key: Key
     first: Fact
@@ -150,7 +150,7 @@ class Conflict:
 
 
 class ParameterSolver:
-    """What is known of the parameters of all instances."""
+    """The known values of the parameters of all instances."""
 
     def __init__(self, contracts: Mapping[str, Contract], equalities: tuple[Equality, ...]):
         self.contracts, self.equalities = contracts, equalities
@@ -159,23 +159,23 @@ class ParameterSolver:
         self._reported: set[frozenset[str]] = set()
 
     def assign(self, key: Key, value: Value, span: Span | None) -> None:
-        """A value of the declaration."""
-        place = (span, f"`{key[0]}` is given {key[1]} = {value}")
+        """Record a value of the declaration."""
+        place = (span, f"{key[1]} = {value} is set for `{key[0]}`")
         self.facts[key] = Fact(value, True, ".".join(key), (place,))
 
     def derive(self, key: Key, value: Value, span: Span | None, reason: str) -> None:
-        """A value that follows from another clause of the declaration, unless it is given."""
+        """Record a value that another clause of the declaration implies, unless one is set."""
         said = f"`{key[0]}` has {key[1]} = {value} by {reason}"
         self.facts.setdefault(key, Fact(value, False, reason, ((span, said),)))
 
     def solve(self) -> None:
-        """Everything that follows."""
+        """Infer all values."""
         self._follow_equalities()
         while self._follow_where() or self._follow_defaults():
             self._follow_equalities()
 
     def unknown(self) -> list[Key]:
-        """Parameters without a fact, sorted."""
+        """Return the parameters without a value, sorted."""
         return sorted(
             (instance, param.name)
             for instance, contract in self.contracts.items()
@@ -184,7 +184,7 @@ class ParameterSolver:
         )
 
     def classes(self) -> list[list[Key]]:
-        """Unknown parameters, those grouped that ties make equal."""
+        """Return the unknown parameters, grouped by equalities."""
         group = {key: {key} for key in self.unknown()}
         for equality in self.equalities:
             a, b = ((term.instance, term.parameter) for term in equality.terms)
@@ -196,7 +196,7 @@ class ParameterSolver:
         return sorted(unique.values())
 
     def environment(self, instance: str) -> dict[str, Value]:
-        """The known parameters of an instance."""
+        """Return the known parameters of an instance."""
         names_ = [param.name for param in self.contracts[instance].params]
         return {
             name: self.facts[(instance, name)].value
@@ -205,10 +205,10 @@ class ParameterSolver:
         }
 
     def param(self, key: Key) -> Param:
-        """The parameter itself."""
+        """Return the parameter."""
         return {item.name: item for item in self.contracts[key[0]].params}[key[1]]
 
-    # -- ties ---------------------------------------------------------------------------------
+    # -- equalities ---------------------------------------------------------------------------
 
     def _follow_equalities(self) -> None:
         changed = True
@@ -220,7 +220,7 @@ class ParameterSolver:
                 changed |= self._pull(equality, b, a)
 
     def _pull(self, equality: Equality, source: Term, target: Term) -> bool:
-        """Lets the target's parameter follow the source; True where that was news."""
+        """Infer the target's parameter from the source; return whether it is new."""
         if not target.parameter:
             return False
         fact = self._fact(source)
@@ -266,7 +266,7 @@ class ParameterSolver:
     # -- where clauses ------------------------------------------------------------------------
 
     def _follow_where(self) -> bool:
-        """Sets the first parameter of which the `where` clauses leave one value."""
+        """Set the first parameter for which the `where` clauses allow one value."""
         for key in self.unknown():
             instance, name = key
             env = self.environment(instance)
@@ -294,7 +294,7 @@ class ParameterSolver:
     # -- defaults -----------------------------------------------------------------------------
 
     def _follow_defaults(self) -> bool:
-        """Sets the first group of unknown parameters that has a default."""
+        """Set the first group of unknown parameters that has a default."""
         for members in self.classes():
             defaults = [key for key in members if self.param(key).default is not None]
             fitting = [
@@ -321,7 +321,7 @@ class ParameterSolver:
 
 
 def _candidates(param: Param) -> tuple[Value, ...]:
-    """The values a parameter may have, where they are few."""
+    """Return the values that a parameter may have, if they are few."""
     if param.choices:
         return tuple(value for value in param.choices if _allows(param, value))
     if param.type == "dtype":

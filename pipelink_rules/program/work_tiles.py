@@ -1,4 +1,4 @@
-"""Who computes the work item, and does every other component understand it?"""
+"""The tile scheduler, and checks that its work tiles fit every other component."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelink_rules.model.program import MegakernelSpec
 def find_scheduler(
     spec: MegakernelSpec, contracts: Mapping[str, Contract], findings: DiagnosticSink
 ) -> tuple[str, str] | None:
-    """(instance, role) that computes the work item; PL0065 unless there is exactly one."""
+    """Return (instance, role) of the tile scheduler; report PL0065 unless there is exactly one."""
     found = [
         (instance, role)
         for instance in sorted(contracts)
@@ -23,26 +23,28 @@ def find_scheduler(
     if len(found) == 1:
         return found[0][0], found[0][1].name
     if not found:
-        if len(contracts) < len(spec.instances):  # an unknown label may have been the schedule
+        if len(contracts) < len(spec.instances):  # an unknown label may be the scheduler
             return None
         kinds = sorted({item.work.kind for item in contracts.values() if item.work})
         findings.add(
             "PL0065",
-            f"`{spec.name}` has no schedule",
+            f"`{spec.name}` has no tile scheduler",
             spec.where("instances"),
             expected="one component with a `scheduler: true` role",
             found="none",
-            suggestions=tuple(f"add an instance that deals `{kind}` items" for kind in kinds[:1]),
+            suggestions=tuple(
+                f"add an instance of a tile scheduler for work kind `{kind}`" for kind in kinds[:1]
+            ),
             subject=spec.name,
         )
         return None
     findings.add(
         "PL0065",
-        f"`{spec.name}` has {len(found)} schedules",
-        *((spec.where("instances", name), f"`{name}` is a schedule") for name, _ in found),
+        f"`{spec.name}` has {len(found)} tile schedulers",
+        *((spec.where("instances", name), f"`{name}` is a tile scheduler") for name, _ in found),
         expected="one component with a `scheduler: true` role",
         found=", ".join(name for name, _ in found),
-        suggestions=("keep one of them",),
+        suggestions=("remove all of them but one",),
         subject=spec.name,
     )
     return None
@@ -51,35 +53,37 @@ def find_scheduler(
 def check_work(
     spec: MegakernelSpec,
     contracts: Mapping[str, Contract],
-    schedule: tuple[str, str] | None,
+    scheduler: tuple[str, str] | None,
     findings: DiagnosticSink,
 ) -> None:
-    """Every work item that is taken is of the kind and has the fields that the schedule gives."""
-    if schedule is None:
+    """Check that work kind and fields of every component are those of the tile scheduler."""
+    if scheduler is None:
         return
-    given = contracts[schedule[0]].work
+    given = contracts[scheduler[0]].work
     if given is None:
         return
     for instance in sorted(contracts):
         taken = contracts[instance].work
-        if instance == schedule[0] or taken is None:
+        if instance == scheduler[0] or taken is None:
             continue
         if taken.kind != given.kind:
             findings.add(
                 "PL0066",
-                f"`{instance}` takes `{taken.kind}` items, `{schedule[0]}` deals `{given.kind}`",
+                f"`{instance}` processes `{taken.kind}` tiles, but `{scheduler[0]}` assigns "
+                f"`{given.kind}`",
                 spec.where("instances", instance),
-                (taken.span, f"`{instance}` takes `{taken.kind}`"),
-                (given.span, f"`{schedule[0]}` deals `{given.kind}`"),
+                (taken.span, f"`{instance}` processes `{taken.kind}`"),
+                (given.span, f"`{scheduler[0]}` assigns `{given.kind}`"),
                 expected=given.kind,
                 found=taken.kind,
                 suggestions=(
-                    f"take a component for `{given.kind}`, or a schedule of `{taken.kind}`",
+                    f"use a component for `{given.kind}`",
+                    f"or a tile scheduler for `{taken.kind}`",
                 ),
                 subject=instance,
             )
         else:
-            _check_fields(spec, (instance, taken), (schedule[0], given), findings)
+            _check_fields(spec, (instance, taken), (scheduler[0], given), findings)
 
 
 def _check_fields(
@@ -90,9 +94,10 @@ def _check_fields(
         if field.name not in offered and field.default is None:
             findings.add(
                 "PL0067",
-                f"`{given[0]}` does not give the work field `{field.name}` of `{taken[0]}`",
+                f"`{given[0]}` does not assign the work field `{field.name}` that `{taken[0]}` "
+                f"reads",
                 spec.where("instances", taken[0]),
-                (field.span, "needed here"),
+                (field.span, "read here"),
                 (given[1].span, f"fields of `{given[0]}`: {', '.join(offered) or 'none'}"),
                 suggestions=similar_name_help(field.name, offered),
                 subject=f"{taken[0]}.{field.name}",

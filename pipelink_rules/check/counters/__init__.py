@@ -1,1 +1,1 @@
-"""Counters and scratch memory between CTAs: the order of work items that they make."""
+"""Counters and scratch memory between CTAs, and the order of work tiles that they establish."""

@@ -1,13 +1,13 @@
-"""What do the work items of one counter do to it and to scratch memory, and in which order?
+"""Analysis of one counter group: the order of its operations on a counter and scratch memory.
 
-A group is the items that have one value of the field that counters are indexed by.  Every role of
-every item is a line: its steps in program order, done by `warps` warps that do not wait for each
-other.  A counter only grows, so the state that a group reaches when nobody is held up any more
-does not depend on who runs first: what must have happened is decided by holding one warp up.
+A counter group is the work tiles with one value of the field that indexes counters.  Every role of
+every tile is a sequence of operations in program order, performed by `warps` independent warps.
+Counters only grow, so the state in which no warp can continue does not depend on the interleaving.
+Whether an operation must precede another is decided by holding up one warp at it.
 
     item 0   write part 0   signal
     item 1   write part 1   signal
-    item 2   until 2 signals   read all parts
+    item 2   wait_until 2      read all parts
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import NamedTuple
 
 from pipelink_rules.check.protocol.model import Origin
 
-SIGNAL = "signal"  # each warp counts the counter one up
-UNTIL = "wait_until"  # until the counter stands at `amount` arrivals
-READ = "read"  # of `piece` of a scratch memory
+SIGNAL = "signal"  # each warp increments the counter
+UNTIL = "wait_until"  # until the counter has `amount` arrivals
+READ = "read"  # of a slice of scratch memory
 WRITE = "write"
 FENCE = "fence"  # between generic and asynchronous accesses to global memory
 COMPLETE = "complete"  # at most `amount` bulk stores may still be incomplete
 SYNC = "sync"  # a named barrier
-ALL = -1  # every piece
-Held = tuple[int, int] | None  # line, step that one of its warps does not finish
+ALL = -1  # every slice
+Held = tuple[int, int] | None  # sequence, operation that one of its warps does not complete
 Place = tuple[int, int]  # line, step
 
 
 class GroupOp(NamedTuple):
-    """One operation of a line."""
+    """One operation of a sequence."""
 
     kind: str
     target: str = ""  # counter or memory
@@ -42,19 +42,19 @@ class GroupOp(NamedTuple):
 
 
 class OpSequence(NamedTuple):
-    """What one role does in one work item."""
+    """The operations of one role in one work tile."""
 
     item: int  # ordinal in the group
     warps: int
     steps: tuple[GroupOp, ...]
-    together: bool = False  # its warps use the same bytes of a piece
+    together: bool = False  # its warps use the same bytes of a slice
 
 
 Group = tuple[OpSequence, ...]
 
 
 def reachable_state(group: Group, held: Held = None) -> list[int]:
-    """Per line the step that its fastest warp stands at when nobody gets further."""
+    """Return per sequence the position of its fastest warp when no warp can continue."""
     strands = list(_strands(group, held))
     counts: dict[str, int] = {}
     places = [0] * len(strands)
@@ -78,7 +78,7 @@ def reachable_state(group: Group, held: Held = None) -> list[int]:
 
 
 def _strands(group: Group, held: Held) -> Iterator[tuple[int, int, int]]:
-    """(line, warps, step it cannot finish): the warp that is held up is a strand of its own."""
+    """Yield (sequence, warps, operation they cannot complete); the held warp comes separately."""
     for number, line in enumerate(group):
         end = len(line.steps)
         if held is None or held[0] != number:
@@ -90,23 +90,23 @@ def _strands(group: Group, held: Held) -> Iterator[tuple[int, int, int]]:
 
 
 class Order:
-    """Which step of a group comes before which; every warp is held up at every step once."""
+    """The order of the operations of a group, found by holding up a warp at each of them."""
 
     def __init__(self, group: Group):
         self.group = group
         self._reached: dict[Held, list[int]] = {}
 
     def before(self, first: tuple[int, int], second: tuple[int, int]) -> bool:
-        """Whether a step of one line is over in every warp before one of another line begins."""
+        """Return whether all warps complete an operation before another sequence starts one."""
         if first not in self._reached:
             self._reached[first] = reachable_state(self.group, first)
         return self._reached[first][second[0]] < second[1]
 
 
 def end_of(line: OpSequence, number: int) -> int | None:
-    """The step that ends an access: itself, or the one that has it complete; None: no step.
+    """Return the operation that completes an access: itself or an await; None if there is none.
 
-    When a bulk copy has read its source only the reader of the ring knows.
+    Only the consumer of a ring knows when a bulk copy has read its source.
     """
     step = line.steps[number]
     if not step.asynchronous:
@@ -123,8 +123,11 @@ def end_of(line: OpSequence, number: int) -> int | None:
 
 
 def has_proxy_fence(group: Group, first: tuple[int, int], second: tuple[int, int]) -> bool:
-    """Whether a proxy fence lies between an access and its line's next signal, or between the
-    last `until` of the other line and its access."""
+    """Return whether a proxy fence orders two accesses.
+
+    It is between the first access and the next signal, or between the last wait_until of the other
+    sequence and its access.
+    """
     after = _until(group[first[0]].steps[first[1] + 1 :], SIGNAL)
     before = _until(group[second[0]].steps[: second[1]][::-1], UNTIL)
     return any(step.kind == FENCE for step in (*after, *before))
@@ -139,14 +142,14 @@ def _until(steps: tuple[GroupOp, ...], kind: str) -> tuple[GroupOp, ...]:
 
 @dataclass(frozen=True)
 class GroupProblem:
-    """One defect of a group of work items; `first` is its first clause."""
+    """One defect of a counter group; `first` is its first clause."""
 
     first: GroupOp
 
 
 @dataclass(frozen=True)
 class WaitProblem(GroupProblem):
-    """An until that waits for more arrivals than are made."""
+    """A wait_until for more arrivals than are performed."""
 
     expected: int
     made: int
@@ -155,17 +158,17 @@ class WaitProblem(GroupProblem):
 
 @dataclass(frozen=True)
 class EndlessWait(WaitProblem):
-    """PL0403: all items together make fewer arrivals."""
+    """PL0403: all tiles together perform fewer arrivals."""
 
 
 @dataclass(frozen=True)
 class WaitForLaterItem(WaitProblem):
-    """PL0401: the items before it make fewer arrivals."""
+    """PL0401: the tiles before it perform fewer arrivals."""
 
 
 @dataclass(frozen=True)
 class AccessProblem(GroupProblem):
-    """Two accesses of one piece of scratch memory, and their items."""
+    """Two accesses of one slice of scratch memory, and their tiles."""
 
     second: GroupOp
     items: tuple[int, int]
@@ -173,7 +176,7 @@ class AccessProblem(GroupProblem):
 
 @dataclass(frozen=True)
 class UnorderedAccesses(AccessProblem):
-    """PL0507: nothing orders them."""
+    """PL0507: they are not ordered."""
 
 
 @dataclass(frozen=True)
@@ -183,18 +186,18 @@ class UnfencedAccesses(AccessProblem):
 
 @dataclass(frozen=True)
 class IncompleteStore(AccessProblem):
-    """PL0505: a bulk store that may not be complete when the other access begins."""
+    """PL0505: a bulk store may be incomplete when the other access starts."""
 
 
 @dataclass(frozen=True)
 class UnwrittenScratch(GroupProblem):
-    """PL0508: a read of what nobody has written."""
+    """PL0508: a read of uninitialized data."""
 
     item: int
 
 
 def analyze(group: Group, cleared: Collection[str] = ()) -> Iterator[GroupProblem]:
-    """Every problem once per pair of clauses.  `cleared`: memories that are zero at launch."""
+    """Yield every problem once per pair of clauses.  `cleared`: memories zeroed before launch."""
     reported: set[tuple[object, ...]] = set()
     for problem in (*_waits(group), *_accesses(group, cleared)):
         second = problem.second.origin if isinstance(problem, AccessProblem) else None
@@ -205,10 +208,10 @@ def analyze(group: Group, cleared: Collection[str] = ()) -> Iterator[GroupProble
 
 
 def _waits(group: Group) -> Iterator[WaitProblem]:
-    """An item may only wait for signals of items with lower numbers.
+    """Check that a tile waits only for signals of tiles with lower numbers.
 
-    Then every wait ends: all roles take the items in order, and so all items below the lowest one
-    that still waits are done, whichever CTAs they run on.
+    Then every wait completes: all roles process tiles in order, so all tiles below the lowest one
+    that still waits have completed, whichever CTAs they run on.
     """
     signals: dict[str, dict[int, int]] = {}
     for line in group:
@@ -280,7 +283,7 @@ def _pair(order: Order, one: Place, other: Place) -> Iterator[AccessProblem]:
 
 
 def _order(order: Order, first: Place, second: Place) -> type[AccessProblem] | None:
-    """Why an access need not be over before another one begins; None where it is."""
+    """Return how an access can be incomplete when another one starts; None if it cannot."""
     group = order.group
     if not order.before(first, second):
         return UnorderedAccesses
@@ -294,14 +297,14 @@ def _order(order: Order, first: Place, second: Place) -> type[AccessProblem] | N
 
 
 def _unwritten(order: Order, read: Place, places: list[Place]) -> Iterator[UnwrittenScratch]:
-    """Every piece that is read and that anybody writes is written before."""
+    """Check that every slice that is read, of those that are written at all, is written before."""
     group = order.group
     step = _step(group, read)
     writes = [place for place in places if _step(group, place).kind == WRITE]
     writes = [place for place in writes if _same(_step(group, place), step)]
     others = [place for place in writes if place[0] != read[0]]
     if any(not order.before(one, read) and not order.before(read, one) for one in others):
-        return  # told as a race
+        return  # reported as a data race
     wanted = {_step(group, place).piece for place in writes}
     if step.piece != ALL:
         wanted = {step.piece}

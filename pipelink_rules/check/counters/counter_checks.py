@@ -1,4 +1,4 @@
-"""The rules about counters and scratch memory between CTAs."""
+"""Checks of counters and scratch memory between CTAs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from pipelink_rules.check.counters.counter_groups import (
 from pipelink_rules.check.counters.messages_counters import to_diagnostic, undecidable
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, Operation, Port, Role, WorkField
 from pipelink_rules.model.source_span import Expr
 
 WIDE = ("gpu", "sys")  # scopes that reach every CTA of the grid
-STEPS = (0, 1, 2, 3, 5, 8, 63, 64, 65, 4096, 2**17)  # multiples that symbols are tried at
+STEPS = (0, 1, 2, 3, 5, 8, 63, 64, 65, 4096, 2**17)  # multiples at which symbols are evaluated
 
 
 def check_scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0507: items run on any CTA of the grid, so both ends have to reach all of them."""
+    """PL0507: the scope of a counter covers the grid, since any CTA may process a tile."""
     for instance in index.program.instances:
         for port in instance.variant.contract.ports:
             if port.space != "counter" or port.scope in WIDE:
@@ -34,48 +35,46 @@ def check_scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
             end = (instance.name, port.name)
             verb = "signals" if port.direction == "out" else "waits"
             others = [
-                (index.port(other).where("scope"), f"`{qualified_name(other)}`: the other end")
+                (index.port(other).where("scope"), f"`{qualified_name(other)}` is the other end")
                 for item in index.program.connections
                 for other in (item.producer, item.consumer)
                 if end in (item.producer, item.consumer) and other != end
             ]
             yield Diagnostic(
                 "PL0507",
-                f"`{qualified_name(end)}` {verb} at scope {port.scope}, "
-                "which other CTAs do not see",
+                f"`{qualified_name(end)}` {verb} at scope {port.scope}, which excludes other CTAs",
                 labels((port.where("scope"), f"{verb} at this scope"), *others),
-                expected="scope gpu: the least that two CTAs of one grid have in common",
-                found=f"scope {port.scope}",
-                at_run_time="the counter is seen, the data before it are not: wrong results, "
-                "at times",
-                suggestions=("set `scope: gpu` at both ends",),
+                expected="`scope: gpu`",
+                found=f"`scope: {port.scope}`",
+                at_run_time="the signal can be visible before the data: intermittent wrong results",
+                suggestions=("set `scope: gpu` on both ends",),
                 subject=qualified_name(end),
             )
 
 
 def check_signal_arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0201: every warp of the role that signals arrives once."""
+    """PL0201: a signal counts one arrival per warp of its role."""
     for instance, role, op, port in users(index):
         warps, counted = evaluate(role.warps, {}), evaluate(port.arrivals, {})
         if op.verb == "signal" and warps != counted:
             yield Diagnostic(
                 "PL0201",
-                f"a signal of `{instance}.{port.name}` counts {counted}, "
-                f"and `{instance}.{role.name}` arrives {warps} times",
+                f"`{instance}.{port.name}` declares {plural(counted, 'arrival')} per signal, but "
+                f"`{instance}.{role.name}` performs {warps}",
                 labels(
-                    (port.where("arrivals"), f"{counted} a signal"),
-                    (role.where("warps"), f"{warps} warps, each arrives once"),
+                    (port.where("arrivals"), f"declares {plural(counted, 'arrival')} per signal"),
+                    (role.where("warps"), f"{plural(warps, 'warp')}, each arrives once"),
                 ),
                 expected=f"arrivals: {warps}",
                 found=f"arrivals: {counted}",
-                at_run_time="who waits goes on too early, or never",
-                suggestions=(f"set `arrivals` of `{port.name}` to the warps of `{role.name}`",),
+                at_run_time="waiting warps resume before the data is written, or never resume",
+                suggestions=(f"set `arrivals: {warps}` on port `{port.name}`",),
                 subject=f"{instance}.{port.name}",
             )
 
 
 def check_residency(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL1003: who waits for other CTAs needs all of them on the device at once."""
+    """PL1003: a role that waits for other CTAs requires the whole grid to be resident."""
     for instance in index.program.instances:
         contract = instance.variant.contract
         waits = [
@@ -87,19 +86,21 @@ def check_residency(index: ProgramIndex) -> Iterator[Diagnostic]:
             port = contract.port(waits[0].target)
             yield Diagnostic(
                 "PL1003",
-                f"`{instance.name}` waits for other CTAs and does not ask that they are resident",
-                labels((waits[0].span, "waits for other CTAs"), (port.span, "counts theirs")),
+                f"`{instance.name}` waits for other CTAs, but does not require the grid to be "
+                f"resident",
+                labels(
+                    (waits[0].span, "waits for other CTAs"), (port.span, "counts their signals")
+                ),
                 expected="coresident: grid",
-                found="no such clause",
-                at_run_time="CTAs that wait keep those that they wait for from being started: "
-                "the kernel hangs on a smaller or a busy GPU",
+                found="none",
+                at_run_time="waiting CTAs keep others from starting: hang on a smaller or busy GPU",
                 suggestions=(f"add `coresident: grid` to the contract of `{contract.component}`",),
                 subject=instance.name,
             )
 
 
 def check_indices(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL1005: one field indexes a counter; the schedule numbers and bounds it."""
+    """PL1005: a counter is indexed by one field, which the tile scheduler numbers and bounds."""
     first: dict[str, tuple[str, Operation]] = {}
     numbered = tile_numberings(index)
     if math.prod(index.program.cluster) > 1:
@@ -119,16 +120,17 @@ def check_indices(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 
 def _on_clusters(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """Items of clusters are shared by CTAs: how often they signal is another question."""
+    """Report counters in clusters: CTAs share their tiles, so signals cannot be counted."""
     size = math.prod(index.program.cluster)
     for instance, role, op, _ in users(index):
         yield Diagnostic(
             "PL1005",
-            f"`{instance}.{role.name}` uses counters or scratch memory in clusters of {size} CTAs",
-            labels((op.span, "for instance here"), (index.program.spec.where("cluster"), "")),
-            expected="one CTA a work item",
-            found=f"{size}",
-            suggestions=("leave `cluster=` out",),
+            f"`{instance}.{role.name}` uses counters or scratch memory, but clusters have {size} "
+            f"CTAs",
+            labels((op.span, "used here"), (index.program.spec.where("cluster"), "")),
+            expected="clusters of 1 CTA",
+            found=f"clusters of {size} CTAs",
+            suggestions=("remove `cluster=`",),
             subject=instance,
         )
         return
@@ -140,33 +142,33 @@ def _two_fields(
     return Diagnostic(
         "PL1005",
         f"`{target}` is indexed by `{other[0]}` and by `{field}`",
-        labels((op.span, "this one"), (other[1].span, "and that one")),
-        expected=f"one field for all uses of `{target}`",
+        labels((op.span, f"by `{field}`"), (other[1].span, f"by `{other[0]}`")),
+        expected="one field",
         found=f"{other[0]} and {field}",
-        suggestions=("index both ends by the same field of the work item",),
+        suggestions=(f"index all uses of `{target}` by `{other[0]}`",),
         subject=target,
     )
 
 
-def _schedule_field(index: ProgramIndex, name: str) -> WorkField | None:
+def _scheduler_field(index: ProgramIndex, name: str) -> WorkField | None:
     work = index.contracts[index.program.scheduler[0]].work
     return next((field for field in work.fields if field.name == name), None) if work else None
 
 
 def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -> Diagnostic:
     scheduler = index.program.scheduler[0]
-    source = _schedule_field(index, field.text)
+    source = _scheduler_field(index, field.text)
     return Diagnostic(
         "PL1005",
-        f"`{scheduler}` does not say how many items have one `{field}`",
+        f"`{scheduler}` does not declare how many tiles share a `{field}`",
         labels(
-            (op.span, f"`{owner}` counts by it"),
-            (source.span if source else None, f"given by `{scheduler}`"),
+            (op.span, f"`{owner}` indexes by it"),
+            (source.span if source else None, f"assigned by `{scheduler}`"),
         ),
         expected=f"a field of `{scheduler}` with `index_within: {{field: {field}, of: ...}}`",
-        found="no such field",
+        found="none",
         suggestions=(
-            f"let `{scheduler}` number the items of one {field}: "
+            f"number the tiles per value of `{field}` in `{scheduler}`: "
             f"`part: {{index_within: {{field: {field}, of: ...}}}}`",
         ),
         subject=f"{owner}: {field}",
@@ -174,8 +176,8 @@ def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -
 
 
 def _beyond(index: ProgramIndex, instance: str, port: Port, field: str) -> str:
-    """Why the index need not lie below `count`, or ""."""
-    source = _schedule_field(index, field)
+    """Return why the index may not be below `count`, or ""."""
+    source = _scheduler_field(index, field)
     if source is None or source.maximum is None:
         return f"`{field}` has no maximum"
     contract = index.contracts[instance]
@@ -185,7 +187,9 @@ def _beyond(index: ProgramIndex, instance: str, port: Port, field: str) -> str:
         most, size = evaluate(source.maximum, env), evaluate(count, env)
         if most >= size:
             case = ", ".join(f"{name}={value}" for name, value in sorted(env.items()))
-            return f"{field} is up to {most}, of {size}" + (f" with {case}" if case else "")
+            return f"`{field}` is up to {most}, but `count` is {size}" + (
+                f" with {case}" if case else ""
+            )
     return ""
 
 
@@ -205,26 +209,29 @@ def _out_of_range(
     index: ProgramIndex, instance: str, role: Role, op: Operation, port: Port, problem: str
 ) -> Diagnostic:
     field = op.index[0].text
-    source = _schedule_field(index, field)
+    source = _scheduler_field(index, field)
     limit = source.maximum if source else None
     return Diagnostic(
         "PL1005",
-        f"`{instance}.{role.name}` may signal a counter that `{instance}.{port.name}` has not",
+        f"`{instance}.{role.name}` can signal beyond the last counter of `{instance}.{port.name}`",
         labels(
             (port.where("count"), "counters"),
             (limit.span if limit else source.span if source else None, problem),
             (op.span, "signals"),
         ),
-        expected=f"a {field} below {port.count}",
+        expected=f"`{field}` below {port.count}",
         found=problem,
-        at_run_time="memory behind the counters is changed",
-        suggestions=(f"declare `max` of `{field}` in the schedule, or a larger `count`",),
+        at_run_time="the signal changes the memory after the counters: wrong results",
+        suggestions=(
+            f"declare `max` of `{field}` in the tile scheduler",
+            f"or a larger `count` on port `{port.name}`",
+        ),
         subject=f"{instance}.{port.name}",
     )
 
 
 def check_group_order(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """What the groups of work items get wrong at their counters and scratch memory."""
+    """Report the problems of counter groups with counters and scratch memory."""
     numbered = tile_numberings(index)
     used = dict.fromkeys(op.index[0].text for _, _, op, _ in users(index))
     cleared = {
@@ -237,10 +244,10 @@ def check_group_order(index: ProgramIndex) -> Iterator[Diagnostic]:
     for instance, _, op, port in users(index):
         fields.setdefault(defining_port(index, (instance, port.name)), set()).add(op.index[0].text)
     if math.prod(index.program.cluster) > 1:
-        return  # told already
+        return  # reported by check_indices
     mixed = any(len(names_) > 1 for names_ in fields.values())
     if mixed or next(check_signal_arrivals(index), None) is not None:
-        return  # what a wait is for is not known
+        return  # what a wait waits for is unknown
     for field in used:
         if field in numbered:
             yield from _of_group(index, numbered[field], cleared)

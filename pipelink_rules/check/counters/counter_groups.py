@@ -1,8 +1,8 @@
-"""Which groups of work items does a program have?  Program -> what every item does, by ordinal.
+"""Counter groups of a program: Program -> the operations of every work tile, by its ordinal.
 
-The schedule promises that the items with one value of a field F are numbered by another field
-(`index_within: F`).  So what an item of the group does follows from its ordinal, if nothing else
-decides how often it signals, waits or uses scratch memory.
+A tile scheduler may declare that the tiles with one value of a field F are numbered by another
+field (`index_within: {field: F, of: N}`).  What a tile of such a group does then follows from its
+ordinal, unless another field decides how often it signals, waits or uses scratch memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pipelink_rules.model.source_span import Expr
 
 
 class Undecidable(Exception):
-    """How often an item does something does not follow from its ordinal."""
+    """The ordinal of a tile does not determine how often it performs an operation."""
 
     def __init__(self, instance: str, role: Role, op: Operation, reason: str, clause: Expr | None):
         super().__init__(reason)
@@ -42,7 +42,7 @@ class Undecidable(Exception):
 
 
 class TileNumbering(NamedTuple):
-    """A promise of the schedule: `field` numbers the items of one value of `group`."""
+    """A guarantee of the tile scheduler: `field` numbers the tiles of one value of `group`."""
 
     group: str
     field: WorkField
@@ -50,7 +50,7 @@ class TileNumbering(NamedTuple):
 
 
 def tile_numberings(index: ProgramIndex) -> dict[str, TileNumbering]:
-    """Group field -> the field that numbers its items; the first where there are several."""
+    """Return per group field the first field that numbers its tiles."""
     work = index.contracts[index.program.scheduler[0]].work
     found: dict[str, TileNumbering] = {}
     for field in work.fields if work else ():
@@ -62,7 +62,7 @@ def tile_numberings(index: ProgramIndex) -> dict[str, TileNumbering]:
 
 
 def defining_port(index: ProgramIndex, end: tuple[str, str]) -> str:
-    """The counters or scratch memory behind a port: `store.done`, the end that gives them."""
+    """Return the producer's port of counters or scratch memory: `store.done`."""
     for connection in index.program.connections:
         if connection.transfer in (COUNTER, SCRATCH) and end in (
             connection.consumer,
@@ -73,7 +73,7 @@ def defining_port(index: ProgramIndex, end: tuple[str, str]) -> str:
 
 
 def port_of(index: ProgramIndex, instance: str, op: Operation) -> Port | None:
-    """The counter or scratch port that an operation uses."""
+    """Return the counter or scratch port that an operation uses."""
     name = op.source if op.verb in ("copy", "store") else op.target
     port = {item.name: item for item in index.contracts[instance].ports}.get(name)
     if port is None or not op.index:
@@ -82,7 +82,7 @@ def port_of(index: ProgramIndex, instance: str, op: Operation) -> Port | None:
 
 
 def users(index: ProgramIndex) -> Iterator[tuple[str, Role, Operation, Port]]:
-    """Every operation on counters or scratch memory."""
+    """Yield every operation on counters or scratch memory."""
     for instance in index.program.instances:
         for role in instance.variant.contract.roles:
             for op in operations(role.body):
@@ -92,7 +92,7 @@ def users(index: ProgramIndex) -> Iterator[tuple[str, Role, Operation, Port]]:
 
 
 def counter_group(index: ProgramIndex, numbered: TileNumbering) -> Group:
-    """What the items of one value of a field do; NotJudged where that is not known."""
+    """Return the operations of the tiles of one group; raise Undecidable if they are unknown."""
     lines = []
     for ordinal in range(numbered.times):
         for instance in index.program.instances:
@@ -104,7 +104,7 @@ def counter_group(index: ProgramIndex, numbered: TileNumbering) -> Group:
 
 
 class _Reader:
-    """The steps of one role for one ordinal."""
+    """Reads the operations of one role for one ordinal."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Reader:
                 continue
             used = [op for op in operations(item.body) if port_of(self.index, self.instance, op)]
             if not used:
-                continue  # awaits and fences in such a loop order nothing for sure
+                continue  # the loop may run zero times: its awaits and fences guarantee nothing
             for _ in range(self._value(item.count, used[0])):
                 yield from self._steps(item.body)
 
@@ -147,7 +147,7 @@ class _Reader:
             return
         target = defining_port(self.index, (self.instance, port.name))
         if op.index[0].text != self.numbered.group:
-            return  # of another group: it orders nothing here
+            return  # of another group, so it orders nothing here
         if op.verb == "signal":
             yield GroupOp(SIGNAL, target, origin=origin)
         elif op.verb == "wait_until":
@@ -165,6 +165,6 @@ class _Reader:
     def _value(self, expr: Expr, op: Operation) -> int:
         unknown = sorted(names(expr) - set(self.known))
         if unknown:
-            reason = f"`{unknown[0]}` is not numbered by the schedule"
+            reason = f"the tile scheduler does not number `{unknown[0]}`"
             raise Undecidable(self.instance, self.role, op, reason, expr)
         return evaluate(expr, self.known)

@@ -1,4 +1,4 @@
-"""How is a problem of counters or scratch memory told?  Problem -> Diagnostic."""
+"""Diagnostics about counters and scratch memory: GroupProblem -> Diagnostic."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipelink_rules.check.counters.analyze_group import (
+    READ,
     AccessProblem,
     EndlessWait,
     GroupProblem,
@@ -25,7 +26,7 @@ from pipelink_rules.diagnostics.wording import plural
 def to_diagnostic(
     index: ProgramIndex, numbered: TileNumbering, problem: GroupProblem
 ) -> Diagnostic:
-    """The finding of a problem in a group of items."""
+    """Return the diagnostic of a problem in a counter group."""
     return _MESSAGES[type(problem)](index, numbered, problem)
 
 
@@ -34,7 +35,7 @@ def _place(numbered: TileNumbering, item: int) -> str:
 
 
 def _signals(index: ProgramIndex, problem: WaitProblem) -> tuple[int, int, str]:
-    """Signals wanted and made, and the port that makes them."""
+    """Return the signals that are waited for and performed, and the port that signals."""
     target = problem.first.target
     instance, _, name = target.partition(".")
     arrivals = max(index.contracts[instance].port(name).arrivals.literal or 1, 1)
@@ -44,17 +45,18 @@ def _signals(index: ProgramIndex, problem: WaitProblem) -> tuple[int, int, str]:
 def _never(index: ProgramIndex, numbered: TileNumbering, problem: EndlessWait) -> Diagnostic:
     wanted, made, target = _signals(index, problem)
     origin = problem.first.origin
-    return _finding(
+    return _diagnostic(
         "PL0403",
-        f"`{origin.owner}` waits for {plural(wanted, 'signal')} at `{target}`, "
-        f"where all items of a {numbered.group} make {made}",
+        f"`{origin.owner}` waits for {plural(wanted, 'signal')} on `{target}`, but a "
+        f"{numbered.group} "
+        f"produces only {made}",
         numbered,
         problem,
-        says=(f"with {_place(numbered, problem.item)}: {wanted}", ""),
-        expected=f"at most {plural(made, 'signal')} to wait for",
-        found=str(wanted),
-        run="the wait never ends: the kernel hangs",
-        suggestions=(f"wait for {made}, or let more items signal",),
+        says=(f"with {_place(numbered, problem.item)}: {plural(wanted, 'signal')}", ""),
+        expected=f"at most {plural(made, 'signal')}",
+        found=plural(wanted, "signal"),
+        run="the wait never completes: the kernel always hangs",
+        suggestions=(f"wait for {plural(made, 'signal')}", "or add signals"),
         subject=f"{origin.owner}: {target}",
     )
 
@@ -62,18 +64,22 @@ def _never(index: ProgramIndex, numbered: TileNumbering, problem: EndlessWait) -
 def _later(index: ProgramIndex, numbered: TileNumbering, problem: WaitForLaterItem) -> Diagnostic:
     wanted, made, target = _signals(index, problem)
     origin, item = problem.first.origin, problem.item
-    return _finding(
+    return _diagnostic(
         "PL0401",
-        f"`{origin.owner}` waits at `{target}` for work items that come after its own",
+        f"deadlock: `{origin.owner}` waits on `{target}` for tiles that are processed after its "
+        f"own",
         numbered,
         problem,
-        says=(f"with {_place(numbered, item)}: {wanted}, of which {made} come before", ""),
-        expected=f"at most {plural(made, 'signal')}: those of items with a lower {_name(numbered)}",
-        found=str(wanted),
-        run="a CTA takes its items in order: it waits for what it would do itself later",
+        says=(
+            f"with {_place(numbered, item)}: {plural(wanted, 'signal')}, of which {made} precede",
+            "",
+        ),
+        expected=f"at most {plural(made, 'signal')}: those of tiles with a lower {_name(numbered)}",
+        found=plural(wanted, "signal"),
+        run="a CTA waits for a tile that it would process later: hang",
         suggestions=(
-            "wait for items of lower numbers only",
-            "or let the schedule deal this item later",
+            f"wait only for tiles with a lower {_name(numbered)}",
+            "or assign this tile later in the tile scheduler",
         ),
         subject=f"{origin.owner}: {target}",
     )
@@ -88,20 +94,21 @@ def _unordered(
 ) -> Diagnostic:
     first, second = problem.first.origin, problem.second.origin
     a, b = problem.items
-    here = "of one item" if a == b else f"of the items {_place(numbered, a)} and {b}"
-    return _finding(
+    pair = "in one tile" if a == b else f"between {_place(numbered, a)} and {b}"
+    return _diagnostic(
         "PL0507",
-        f"two accesses of scratch memory `{problem.first.target}` are in no order",
+        f"data race between CTAs on scratch memory `{problem.first.target}`",
         numbered,
         problem,
         says=(f"with {_place(numbered, a)}", f"with {_place(numbered, b)}"),
-        expected=f"{first.clause} before {second.clause}, by a signal after the one and an until "
-        "before the other",
-        found=f"no order {here}",
-        run="other CTAs have written their part or not: wrong results, at times",
+        expected=f"a `signal` after {first.clause} and a `wait_until` before {second.clause}",
+        found=f"no order {pair}",
+        run="the read can precede another CTA's write: intermittent wrong results"
+        if READ in (problem.first.kind, problem.second.kind)
+        else "the result depends on which CTA writes last: intermittent wrong results",
         suggestions=(
-            "signal after the access, and wait for that signal before the other one",
-            "or give items pieces of their own: `write S[FIELD, PIECE]`",
+            f"add a `signal` after `{first.text}` and wait for it before `{second.text}`",
+            "or write separate slices: `write S[FIELD, SLICE]`",
         ),
         subject=problem.first.target,
     )
@@ -111,16 +118,16 @@ def _unfenced(
     index: ProgramIndex, numbered: TileNumbering, problem: UnfencedAccesses
 ) -> Diagnostic:
     first, second = problem.first.origin, problem.second.origin
-    return _finding(
+    return _diagnostic(
         "PL0502",
-        f"no proxy fence lies between {first.clause} and {second.clause}",
+        f"missing `fence global` between {first.clause} and {second.clause}",
         numbered,
         problem,
-        says=("a generic access", "by the asynchronous proxy"),
-        expected="`fence global` between the access and the signal, or between until and copy",
+        says=("generic proxy", "asynchronous proxy"),
+        expected="`fence global` before the `signal`, or between `wait_until` and the copy",
         found="none",
-        run="the copy may move what was there before",
-        suggestions=(f"add `fence global` before `{second.text}`, after its until",),
+        run="the copy moves data of an earlier item: intermittent wrong results",
+        suggestions=(f"add `fence global` before `{second.text}`, after its `wait_until`",),
         subject=problem.first.target,
     )
 
@@ -129,18 +136,16 @@ def _incomplete(
     index: ProgramIndex, numbered: TileNumbering, problem: IncompleteStore
 ) -> Diagnostic:
     first, second = problem.first.origin, problem.second.origin
-    return _finding(
+    return _diagnostic(
         "PL0505",
-        f"{first.clause} may not be complete when its item signals",
+        f"{first.clause} may be incomplete when its role signals",
         numbered,
         problem,
-        says=("a bulk copy", "by another item, which waited for the signal"),
+        says=("a bulk copy", "in another tile, after the signal"),
         expected="`await store 0 full` between the store and the signal",
-        found="no such await",
-        run=f"{second.clause} meets old data, at times",
-        suggestions=(
-            "add `await store 0 full` before the signal: reading its source is not enough",
-        ),
+        found="none",
+        run=f"{second.clause} reads data of an earlier item: intermittent wrong results",
+        suggestions=("add `await store 0 full` before the `signal`",),
         subject=problem.first.target,
     )
 
@@ -153,24 +158,27 @@ def _unwritten(
     port = index.contracts[instance].port(name)
     return Diagnostic(
         "PL0508",
-        f"`{origin.owner}` reads scratch memory `{problem.first.target}` that nobody has written",
+        f"`{origin.owner}` reads uninitialized scratch memory `{problem.first.target}`",
         labels(
             (origin.span, f"with {_place(numbered, problem.item)}"),
-            (port.where("init"), "nobody clears it"),
-            (numbered.field.span, f"{plural(numbered.times, 'item')} of each {numbered.group}"),
+            (port.where("init"), "not cleared"),
+            (
+                numbered.field.span,
+                f"{plural(numbered.times, 'tile')} per value of `{numbered.group}`",
+            ),
         ),
-        expected="a write of every piece before it, or `init: zero`",
-        found=f"init: {port.init}",
-        at_run_time="what an earlier launch left there is taken for data",
+        expected="a write of every slice before the read, or `init: zero`",
+        found=f"`init: {port.init}`",
+        at_run_time="reads data of an earlier launch: wrong results",
         suggestions=(
-            "leave the read out where nothing was written: `repeat:` with a count of 0",
-            "or set `init: zero`: the launcher then clears it before every launch",
+            "set `init: zero`: the launcher clears the memory before every launch",
+            "or skip the read where nothing is written, with a `repeat:` of count 0",
         ),
         subject=problem.first.target,
     )
 
 
-def _finding(
+def _diagnostic(
     code: str,
     message: str,
     numbered: TileNumbering,
@@ -190,7 +198,10 @@ def _finding(
         labels(
             (problem.first.origin.span, says[0]),
             (second, says[1]),
-            (numbered.field.span, f"{plural(numbered.times, 'item')} of each {numbered.group}"),
+            (
+                numbered.field.span,
+                f"{plural(numbered.times, 'tile')} per value of `{numbered.group}`",
+            ),
         ),
         expected=expected,
         found=found,
@@ -201,25 +212,24 @@ def _finding(
 
 
 def undecidable(problem: Undecidable, target: str) -> Diagnostic:
-    """PL1005 where what an item does at a counter does not follow from the schedule."""
+    """PL1005: the tile scheduler does not determine what a tile does with a counter."""
     op, owner = problem.op, f"{problem.instance}.{problem.role.name}"
     clause = problem.clause
     return Diagnostic(
         "PL1005",
-        f"how often `{owner}` does `{op.verb} {op.target}{op.piece}` does not follow from the "
-        "schedule",
+        f"cannot determine how often `{owner}` performs `{op.verb} {op.target}{op.piece}`",
         labels(
             (clause.span if clause else None, problem.reason),
             (op.span, "this operation"),
         ),
-        expected="a count over parameters and the field that numbers the items",
+        expected="a count over parameters and the field that numbers the tiles",
         found=clause.text if clause else problem.reason,
-        suggestions=("move it out of the loop, or let the schedule number the items",),
+        suggestions=("move it out of the loop", "or number the tiles in the tile scheduler"),
         subject=f"{owner}: {target}",
     )
 
 
-# Every class of problem has a function of its own, which takes this class.
+# Each function takes its class of problem.
 _MESSAGES: dict[type[GroupProblem], Callable[[ProgramIndex, TileNumbering, Any], Diagnostic]] = {
     EndlessWait: _never,
     WaitForLaterItem: _later,

@@ -1,4 +1,4 @@
-"""Words that the findings of a protocol share."""
+"""Wording that the diagnostics of a protocol share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelink_rules.model.source_span import Span
 
 
 def subject_of(index: ProgramIndex, problem: Problem) -> str:
-    """The connection behind a barrier or memory, or the buffer, or the role."""
+    """Return the connection of a barrier or memory, else the buffer or named barrier."""
     origins = [origin for origin in problem.origins if origin]
     channel = index.protocol.channel_of.get(problem.target)
     if channel is not None:
@@ -21,35 +21,35 @@ def subject_of(index: ProgramIndex, problem: Problem) -> str:
 
 
 def notes_of(index: ProgramIndex, case: Found[Problem], *targets: str) -> tuple[str, ...]:
-    """For which stages and work items it was found; nothing where there is only one case."""
+    """Return the stages and work tiles of the case; nothing if there is only one case."""
     parts = []
     for target in targets:
         channel = index.protocol.channel_of.get(target)
         if channel is not None and channel.minimum != channel.maximum:
-            said = f"{plural(case.stages[channel.name], 'stage')} of {channel.name}"
-            if said not in parts:
-                parts.append(said)
+            part = f"{plural(case.stages[channel.name], 'stage')} in `{channel.name}`"
+            if part not in parts:
+                parts.append(part)
     loops = index.protocol.loops
     fields = [
         ", ".join(f"{name}={value}" for name, value in work.items() if name in loops)
         for work in case.work
     ]
     if any(fields):
-        parts.append("work items of " + ", then ".join(fields))
-    return ("found with " + " and ".join(parts),) if parts else ()
+        parts.append(", then ".join(fields))
+    return ("found with " + ", ".join(parts),) if parts else ()
 
 
 def memory_of(index: ProgramIndex, target: str, origin: Origin) -> str:
-    """The memory of an access in words: `ring ab`, `buffer staging`, `the hand-over of acc`."""
+    """Describe the memory of an access: `ring ab`, `buffer staging`, `the handover of acc`."""
     channel = index.protocol.channel_of.get(target)
     if channel is None:
         return f"buffer `{origin.name}`"
     if channel.kind == HANDOVER:
-        return f"the hand-over of `{qualified_name(channel.producer)}`"
+        return f"the handover of `{qualified_name(channel.producer)}`"
     where = "tensor memory" if channel.kind == TENSOR_MEMORY else "ring"
     return f"{where} `{qualified_name(channel.producer)}`"
 
 
 def file_of(span: Span | None) -> str:
-    """` in <file>`, or ""."""
+    """Return ` in <file>`, or ""."""
     return f" in {span.file}" if span else ""

@@ -1,11 +1,11 @@
-"""Findings about asynchronous operations that are not over: wgmma, bulk stores, tensor memory."""
+"""Diagnostics about incomplete asynchronous operations: wgmma, bulk stores, tensor memory."""
 
 from __future__ import annotations
 
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of
-from pipelink_rules.check.protocol.messages_order import OVERWRITTEN, damage, pair
+from pipelink_rules.check.protocol.messages_order import damage, pair
 from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
@@ -34,40 +34,37 @@ _NAMES: dict[str, str] = {
 
 
 def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnostic:
-    """PL0504: wgmma or tcgen05.mma may still read a stage that is given back."""
+    """PL0504: wgmma or tcgen05.mma may still read a stage that is released."""
     first = case.problem.first
     port = first.origin.name
     if first.kind == Kind.TENSOR_MMA:
         reader = "tcgen05.mma"
-        found = f"`release {port}` arrives at once: the tensor core is not asked"
-        suggestions = [
-            f"`commit mma -> {port}` in place of `release {port}`: it arrives when the mma are over"
-        ]
+        found = f"`release {port}`, which does not wait for the tensor core"
+        suggestions = [f"replace `release {port}` by `commit mma -> {port}`"]
     else:
-        reader, found = "wgmma", "no `await mma` covers it"
+        reader, found = "wgmma", "no `await mma` before it"
         depth, lag = _depth(case), _lag(case)
-        suggestions = [f"`await mma 0` before `{port}` is released"]
+        suggestions = [f"add `await mma 0` before `release {port}`"]
         if depth is not None:
-            suggestions.insert(
-                0, f"release {plural(depth, 'item')} late: `release {port} lag {depth}`"
-            )
+            suggestions = [
+                f"delay the release by {plural(depth, 'item')}: `release {port} lag {depth}`",
+                f"or {suggestions[0]}",
+            ]
             if lag is not None:
-                found = (
-                    f"up to {plural(depth, 'group')} in flight, released {plural(lag, 'item')} late"
-                )
+                found = f"up to {plural(depth, 'group')} pending, released with lag {lag}"
     return pair(
         "PL0504",
         index,
         case,
-        f"`{first.origin.owner}` gives back a stage of `{port}` that {reader} may read",
+        f"`{first.origin.owner}` releases a stage of `{port}` that {reader} may still read",
         found,
-        OVERWRITTEN,
+        damage(case.problem),
         tuple(suggestions),
     )
 
 
 def _depth(case: Found[OrderProblem]) -> int | None:
-    """Groups that the awaits of the role leave in flight inside the loop."""
+    """Return the groups that the awaits of the role leave pending inside the loop."""
     first = case.problem.first
     counts = [
         action.amount
@@ -81,7 +78,7 @@ def _depth(case: Found[OrderProblem]) -> int | None:
 
 
 def _lag(case: Found[OrderProblem]) -> int | None:
-    """By how many items the stage is released late."""
+    """Return the lag of the release of the stage."""
     end = case.problem.first.origin.end
     for process in case.composition.processes:
         for action in process.period:
@@ -92,27 +89,27 @@ def _lag(case: Found[OrderProblem]) -> int | None:
 
 
 def accumulators_in_flight(index: ProgramIndex, case: Found[AccumulatorsInFlight]) -> Diagnostic:
-    """PL0504: wgmma may still write registers that are read."""
+    """PL0504: wgmma may still write registers that are used."""
     action, pending = case.problem.action, case.problem.pending
     port = index.port(action.origin.end)
     return Diagnostic(
         "PL0504",
-        f"{action.origin.clause} uses accumulators that wgmma may write",
+        f"{action.origin.clause} uses accumulators that wgmma may still write",
         labels(
-            (action.origin.span, f"up to {plural(pending, 'wgmma group')} in flight here"),
+            (action.origin.span, f"up to {plural(pending, 'wgmma group')} pending here"),
             (port.where("pending"), f"allows {port.pending}"),
         ),
-        expected=f"at most {plural(action.amount, 'group')} in flight",
-        found=plural(pending, "group"),
-        at_run_time="registers are read before the result is in them: wrong results",
+        expected=f"at most {plural(action.amount, 'pending group')}",
+        found=plural(pending, "pending group"),
+        at_run_time="registers are read before wgmma writes them: wrong results",
         notes=notes_of(index, case),
-        suggestions=(f"add `await mma {action.amount}` before it",),
+        suggestions=(f"add `await mma {action.amount}` before `{action.origin.text}`",),
         subject=qualified_name(action.origin.end),
     )
 
 
 def store_still_reads(index: ProgramIndex, case: Found[StoreStillReads]) -> Diagnostic:
-    """PL0505: a bulk store may still read what is overwritten or freed."""
+    """PL0505: a bulk store may still read memory that is overwritten."""
     first, second = case.problem.first, case.problem.second
     depth = _depth(case)
     what = memory_of(index, case.problem.target, first.origin)
@@ -122,50 +119,50 @@ def store_still_reads(index: ProgramIndex, case: Found[StoreStillReads]) -> Diag
         index,
         case,
         f"{second.origin.clause} overwrites {what} while `{first.origin.text}` may still read it",
-        f"`await store {depth}` leaves {plural(depth, 'store')} in flight"
+        f"`await store {depth}`, which leaves {plural(depth, 'store')} pending"
         if depth is not None
-        else "no `await store` covers it",
-        "parts of the next tile are stored in place of this one: wrong results, now and then",
-        (f"{fix} before `{second.origin.text}`",)
+        else "no `await store` before it",
+        "parts of the next tile are stored instead: intermittent wrong results",
+        (f"add {fix} before `{second.origin.text}`",)
         if first.origin.owner == second.origin.owner
-        else (f"{fix} before `{first.origin.name}` is released",),
+        else (f"add {fix} before `release {first.origin.name}`",),
         notes=_restarts(case),
     )
 
 
 def _restarts(case: Found[StoreStillReads]) -> tuple[str, ...]:
-    """Why a buffer of several stages is not used in turn from call to call."""
-    pieces = case.composition.memories
+    """Return why a buffer of several stages starts over in every call of its role."""
+    memories = case.composition.memories
     name, first = case.problem.target, case.problem.first
-    if not name.endswith("]") or name[:-2] + "1]" not in pieces:
+    if not name.endswith("]") or name[:-2] + "1]" not in memories:
         return ()
     return (
-        f"a role without a ring keeps no count between work items: `{first.origin.owner}` begins "
-        f"each one with the first stage of `{first.origin.name}`",
+        f"a role without a ring keeps no state between work tiles: `{first.origin.owner}` starts "
+        f"each one with stage 0 of `{first.origin.name}`",
     )
 
 
 def mma_not_awaited(index: ProgramIndex, case: Found[MmaNotAwaited]) -> Diagnostic:
-    """PL0504: nobody awaits wgmma groups before the role ends."""
+    """PL0504: a role exits with wgmma groups pending."""
     return _not_awaited(
         index,
         "PL0504",
         case.problem.action,
         plural(case.problem.pending, "wgmma group"),
-        "the warps may end before their results are complete",
+        "the warps may exit before their results are complete: wrong results",
         "add `await mma 0` at the end of the body",
     )
 
 
 def store_not_awaited(index: ProgramIndex, case: Found[StoreNotAwaited]) -> Diagnostic:
-    """PL0505: nobody awaits bulk stores before the role ends."""
+    """PL0505: a role exits with bulk stores pending."""
     action = case.problem.action
     return _not_awaited(
         index,
         "PL0505",
         action,
         plural(case.problem.pending, "bulk store"),
-        "the CTA may end and its shared memory go to another one while it is still read",
+        "shared memory is reused by the next CTA while it is read: intermittent wrong results",
         f"add `epilogue: [await store 0]` to role `{action.origin.role}`",
     )
 
@@ -177,13 +174,13 @@ def _not_awaited(
     role = index.contracts[origin.instance].role(origin.role)
     return Diagnostic(
         code,
-        f"role `{origin.owner}` ends with up to {pending} in flight",
+        f"role `{origin.owner}` exits with up to {pending} pending",
         labels(
             (origin.span, "issued here"),
-            (role.where("epilogue"), "not awaited at the end of the role"),
+            (role.where("epilogue"), "no await at the end of the role"),
         ),
-        expected=f"`await {last.kind} 0` before the role ends",
-        found=f"{pending} in flight",
+        expected=f"`await {last.kind} 0` at the end of the role",
+        found="none",
         at_run_time=run,
         suggestions=(fix,),
         subject=origin.owner,
@@ -191,7 +188,7 @@ def _not_awaited(
 
 
 def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap]) -> Diagnostic:
-    """PL0509: an operation on tensor memory may not be over when another one begins."""
+    """PL0509: an operation on tensor memory may be incomplete when another one starts."""
     first, second = case.problem.first, case.problem.second
     await_it = _AWAIT.get(first.kind, "")
     handover = _handover(case)
@@ -200,7 +197,7 @@ def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap])
         suggestions = (f"add `{await_it}` after `{first.origin.text}` and before `{handover}`",)
     else:
         port = first.origin.name
-        found = f"no `commit mma -> {port}`: a plain arrival does not ask the tensor core"
+        found = f"no `commit mma -> {port}`: other arrivals do not wait for the tensor core"
         if any(
             action.kind == Kind.TENSOR_COMMIT and action.origin.name == port
             for process in case.composition.processes
@@ -208,23 +205,25 @@ def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap])
         ):
             found = f"no `commit mma -> {port}` after it for this item"
         suggestions = (
-            f"give `{port}` on with `commit mma -> {port}`, after the last mma of the item",
+            f"hand over `{port}` with `commit mma -> {port}`, after the last mma of the item",
         )
     return pair(
         "PL0509",
         index,
         case,
-        f"{second.origin.clause} can begin before {first.origin.clause} is over in "
+        f"{second.origin.clause} can start before asynchronous {first.origin.clause} completes in "
         f"{memory_of(index, case.problem.target, first.origin)}",
         found,
         damage(case.problem),
         suggestions,
-        notes=(f"{_NAMES[first.kind]} is asynchronous: nothing but a wait proves it over",),
+        notes=(
+            f"{_NAMES[first.kind]} is asynchronous: only a wait for it shows that it completed",
+        ),
     )
 
 
 def _handover(case: Found[OrderProblem]) -> str:
-    """The operation with which the role of the first access hands its item over, as written."""
+    """Return the operation with which the role of the first access hands over its item."""
     first = case.problem.first.origin
     for process in case.composition.processes:
         for action in process.period:
@@ -235,7 +234,7 @@ def _handover(case: Found[OrderProblem]) -> str:
 
 
 def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnostic:
-    """PL0509: ordered by barriers, but not for the operations of the tensor core."""
+    """PL0509: ordered by barriers, which do not order operations of the tensor core."""
     first, second = case.problem.first, case.problem.second
     after = case.problem.after
     where = second.origin if after else first.origin
@@ -251,13 +250,14 @@ def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnost
         "PL0509",
         index,
         case,
-        f"no `fence tensor {'after' if after else 'before'}` between {first.origin.clause} and "
+        f"missing `fence tensor {'after' if after else 'before'}` between {first.origin.clause} "
+        f"and "
         f"{second.origin.clause} in {memory_of(index, case.problem.target, first.origin)}",
-        "ordered by barriers, which do not order tcgen05 operations",
+        "an order by barriers only, which does not hold for tcgen05 operations",
         (
-            f"{_NAMES[second.kind]} may be executed before the wait in front of it: "
+            f"{_NAMES[second.kind]} may execute before the preceding wait: "
             if after
-            else f"{_NAMES[first.kind]} may be executed after the arrival behind it: "
+            else f"{_NAMES[first.kind]} may execute after the following arrival: "
         )
         + damage(case.problem),
         (f"{fix}, in role `{where.role}`{file_of(where.span)}",),
@@ -266,13 +266,13 @@ def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnost
 
 
 def tensor_load_in_flight(index: ProgramIndex, case: Found[TensorLoadInFlight]) -> Diagnostic:
-    """PL0509: registers are used while tcgen05.ld is not over."""
+    """PL0509: registers are used that tcgen05.ld may still write."""
     return _tensor_access(
         index,
         case,
         "tensor load",
-        f"{case.problem.action.origin.clause} uses registers that tcgen05.ld may still fill",
-        "registers are read before the accumulators are in them: wrong results",
+        f"{case.problem.action.origin.clause} uses registers that tcgen05.ld may still write",
+        "registers are read before tcgen05.ld writes them: wrong results",
         "before",
     )
 
@@ -280,15 +280,16 @@ def tensor_load_in_flight(index: ProgramIndex, case: Found[TensorLoadInFlight]) 
 def tensor_access_not_awaited(
     index: ProgramIndex, case: Found[TensorAccessNotAwaited]
 ) -> Diagnostic:
-    """PL0509: a role ends while tcgen05.ld or .st is not over."""
+    """PL0509: a role exits while tcgen05.ld or .st may be incomplete."""
     action = case.problem.action
     what = "tensor store" if action.kind == Kind.TENSOR_STORE else "tensor load"
     return _tensor_access(
         index,
         case,
         what,
-        f"role `{action.origin.owner}` ends with {plural(case.problem.pending, what)} not awaited",
-        "the warps may end before it is over",
+        f"role `{action.origin.owner}` exits with up to {plural(case.problem.pending, what)} "
+        f"pending",
+        "the warps may exit before it completes: wrong results",
         "after",
     )
 
@@ -305,8 +306,8 @@ def _tensor_access(
     return Diagnostic(
         "PL0509",
         message,
-        labels((origin.span, f"{plural(case.problem.pending, what)} not awaited here")),
-        expected=f"`await {what}` {where} it",
+        labels((origin.span, f"up to {plural(case.problem.pending, what)} pending here")),
+        expected=f"`await {what}` {where} `{origin.text}`",
         found="none",
         at_run_time=run,
         notes=notes_of(index, case),

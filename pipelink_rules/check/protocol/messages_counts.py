@@ -1,7 +1,8 @@
-"""Findings about numbers: arrivals, bytes, threads, items."""
+"""Diagnostics about counts: arrivals, bytes, threads and items."""
 
 from __future__ import annotations
 
+from pipelink_rules.check import types
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.message_parts import memory_of, notes_of, subject_of
@@ -20,8 +21,9 @@ from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
-from pipelink_rules.model.contract import Role
+from pipelink_rules.model.contract import Port, Role
 from pipelink_rules.model.operation import operations
+from pipelink_rules.model.source_span import Expr
 
 
 def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnostic:
@@ -29,86 +31,89 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
     problem = case.problem
     channel = index.protocol.channel_of[problem.target]
     full = problem.target.endswith(".full")
-    made = _per_end(case, 1 if full else len(channel.reach(0)))
+    performed = _per_end(case, 1 if full else len(channel.reach(0)))
     ends = [channel.producer] if full else list(channel.consumers)
-    guilty = next(
-        (end for end in ends if made.get(end, 0) != _promised(index, channel.kind, end)), ends[0]
+    wrong = (end for end in ends if performed.get(end, 0) != _declared(index, channel.kind, end))
+    end = next(wrong, ends[0])
+    found, declared = performed.get(end, 0), _declared(index, channel.kind, end)
+    connection = index.connection(channel, end)
+    port, role = index.port(end), index.role_of(end)
+    warps = index.home(end[0], port.role).warps
+    barrier = "full" if full else "empty"
+    arrivals = (
+        action.origin
+        for process in case.composition.processes
+        for action in process.period
+        if action.kind in ARRIVALS and action.origin.end == end
     )
-    found, promised = made.get(guilty, 0), _promised(index, channel.kind, guilty)
-    connection = index.connection(channel, guilty)
-    port, role = index.port(guilty), index.role_of(guilty)
-    warps = index.home(guilty[0], port.role).warps
-    side = "full" if full else "empty"
-    origin = next(
-        (
-            action.origin
-            for process in case.composition.processes
-            for action in process.period
-            if action.kind in ARRIVALS and action.origin.end == guilty
-        ),
-        None,
-    )
-    other = channel.consumers[0] if full else channel.producer
+    origin = next(arrivals, None)
+    producer, consumer = channel.producer[0], channel.consumers[0][0]
     which = f"item {problem.item} of {problem.items}" if problem.items > 1 else "an item"
-    if found < promised:
-        wait = index.port(other).role
-        run = f"{side} never completes that phase: role `{wait}` of `{other[0]}` waits for ever"
+    if found < declared:
+        run = f"the barrier never completes: `{consumer if full else producer}` hangs"
+    elif full:
+        run = f"the barrier completes early: `{consumer}` reads a stage that is not written yet"
     else:
-        run = f"{side} completes too early: data are overwritten, or read before they are there"
-    suggestions = []
-    if found == 0:
-        suggestions.append(_missing_arrival(role, guilty[1], full))
-    elif found % promised == 0:
-        suggestions.append(
-            f"{'commit' if full else 'release'} every item once, not {found // promised} times"
-        )
-    else:
-        suggestions.append(
-            f"set `arrivals` of port `{guilty[1]}` to the {plural(found, 'arrival')} its role makes"
-        )
-        suggestions.append(f"or run role `{port.role}` on {promised} warps")
+        run = f"the barrier completes early: `{producer}` overwrites a stage that is still read"
     return Diagnostic(
         "PL0201",
-        f"`{qualified_name(guilty)}` promises {plural(promised, 'arrival')} on {side} per item, "
-        f"its role makes {found}",
+        f"`{qualified_name(end)}` declares {plural(declared, 'arrival')} on the {barrier} barrier "
+        f"per item, but its role performs {found or 'none'}",
         labels(
-            (port.where("arrivals"), f"promises {plural(promised, 'arrival')} per item"),
+            (port.where("arrivals"), f"declares {plural(declared, 'arrival')} per item"),
             (
                 origin.span if origin else role.where("body"),
-                f"{plural(found, 'arrival')} on {side} for {which}"
+                f"{plural(found, 'arrival')} on the {barrier} barrier for {which}"
                 + (f": one per warp, {plural(warps, 'warp')}" if origin and not port.raw else ""),
             ),
             (connection.span, ""),
         ),
-        expected=plural(promised, "arrival"),
-        found=f"{plural(found, 'arrival')} for {which} of a work item"
-        if problem.items > 1
-        else plural(found, "arrival"),
+        expected=f"{plural(declared, 'arrival')} per item",
+        found=f"{plural(found, 'arrival')} for {which}",
         at_run_time=run,
         notes=notes_of(index, case, problem.target),
-        suggestions=tuple(suggestions),
+        suggestions=_arrival_help(role, port, full, (found, declared, warps)),
         subject=connection.name,
     )
 
 
-def _promised(index: ProgramIndex, kind: str, end: End) -> int:
+def _arrival_help(
+    role: Role, port: Port, full: bool, counts: tuple[int, int, int]
+) -> tuple[str, ...]:
+    found, declared, warps = counts
+    if found == 0:
+        return (_missing_arrival(role, port.name, full),)
+    # One operation of all warps is one arrival of each: the operation is right, the number is not.
+    if found == warps:
+        return (f"set `arrivals: {found}` on port `{port.name}`",)
+    if found % declared == 0:
+        verb = "commit" if full else "release"
+        return (f"`{verb}` every item once, not {plural(found // declared, 'time')}",)
+    return (
+        f"set `arrivals: {found}` on port `{port.name}`",
+        f"or run role `{port.role}` on {plural(declared, 'warp')}",
+    )
+
+
+def _declared(index: ProgramIndex, kind: str, end: End) -> int:
     port = index.port(end)
     return evaluate(port.arrivals, {}) if port.space in ("ring", "tensor_memory") else 4
 
 
 def _per_end(case: Found[WrongArrivals], ctas: int) -> dict[End, int]:
-    """Arrivals on the phase of the problem, per port; `ctas` of a cluster make the same."""
+    """Return the arrivals per port on the phase of the problem; `ctas` perform the same."""
     target, item, items = case.problem.target, case.problem.item, case.problem.items
-    made: dict[End, int] = {}
+    performed: dict[End, int] = {}
     for process in case.composition.processes:
         for action in process.period:
             if action.kind in ARRIVALS and action.target == target and action.item % items == item:
-                made[action.origin.end] = made.get(action.origin.end, 0) + action.amount
-    return {end: found // ctas for end, found in made.items()}
+                end = action.origin.end
+                performed[end] = performed.get(end, 0) + action.amount
+    return {end: found // ctas for end, found in performed.items()}
 
 
 def _missing_arrival(role: Role, port: str, full: bool) -> str:
-    """What to add where a role never arrives for its items of a ring."""
+    """Return the operation to add to a role that never arrives for its items of a ring."""
     if any(
         op.verb == "mma" and op.source and port in (op.target, op.source)
         for op in operations(role.body)
@@ -120,63 +125,55 @@ def _missing_arrival(role: Role, port: str, full: bool) -> str:
 
 
 def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
-    """PL0202: announced and copied bytes differ."""
+    """PL0202: expected and copied bytes differ."""
     problem = case.problem
     channel = index.protocol.channel_of[problem.target]
-    announced, delivered = problem.announced, problem.delivered
+    expected, copied = problem.expected, problem.copied
     port = index.port(channel.producer)
     instance = channel.producer[0]
     connection = index.connection(channel, problem.action.origin.end)
-    brought: dict[str, int] = {}  # tensor -> bytes, of all CTAs that copy to this one
+    by_tensor: dict[str, int] = {}  # bytes of all CTAs that copy to this one
+    expects = False
     for process in case.composition.processes:
         for action in process.period:
             operation = action.origin.operation
+            expects |= action.kind == Kind.ARRIVE and action.bytes > 0
             same = (action.barrier, action.item) == (problem.target, problem.item)
             if action.kind == Kind.COPY and same and operation is not None:
                 source = operation.source
-                brought[source] = brought.get(source, 0) + max(action.bytes, 0)
+                by_tensor[source] = by_tensor.get(source, 0) + max(action.bytes, 0)
     copies = []
-    for source, size in brought.items():
+    for source, size in by_tensor.items():
         tensor = index.contracts[instance].port(source)
         where = tensor.tile.span if tensor.tile else tensor.span
-        copies.append((where, f"`{source}` delivers {size or 'its'} bytes"))
-    tx = port.tx_bytes
-    expects = [
-        a for p in case.composition.processes for a in p.period if a.kind == Kind.ARRIVE and a.bytes
-    ]
-    never = not expects or not announced
-    if delivered < 0:  # a bulk copy, whose size is a value of the work item: at most the tiles
-        delivered = sum(member_bytes(member) for member in port.members)
-    difference = announced - delivered
-    waiter = connection.consumer[0]
+        copies.append((where, f"transfers {size:,} bytes" if size else "transfers its bytes"))
+    tx, never = port.tx_bytes, not expects or not expected
+    if copied < 0:  # a bulk copy whose size depends on the work tile: at most the tiles
+        copied = sum(member_bytes(member) for member in port.members)
     return Diagnostic(
         "PL0202",
-        f"`{qualified_name(channel.producer)}` announces {announced} bytes per item, "
-        f"its copies bring {delivered}",
+        f"`{qualified_name(channel.producer)}` expects {expected:,} bytes per item, but its copies "
+        f"transfer {copied:,}",
         labels(
             (
                 port.where("tx_bytes"),
-                "never announced" if never else f"announces {announced} bytes per item",
+                "no `expect` of it" if never else f"expects {expected:,} bytes per item",
             ),
             *copies,
             (problem.action.origin.span, "per item"),
             (connection.span, ""),
         ),
-        expected=f"{delivered} bytes, what the copies bring",
-        found=f"{announced} bytes",
-        at_run_time=(
-            f"`{waiter}` waits for ever for its first item: {difference} bytes never arrive"
-            if difference > 0
-            else f"`{waiter}` waits for ever for its first item: {-difference} bytes more than "
-            "announced arrive"
-        ),
+        expected=f"{copied:,} bytes per item",
+        found=f"{expected:,} bytes per item",
+        at_run_time="the byte count of the full barrier never reaches zero: "
+        f"`{connection.consumer[0]}` hangs on its first item",
         notes=notes_of(index, case),
         suggestions=(
             f"add `expect {channel.producer[1]}` before the copies"
             if never
-            else f"set `tx_bytes` of port `{channel.producer[1]}` to {delivered}"
+            else f"set `tx_bytes` of port `{channel.producer[1]}` to {copied}"
             + (f" (it is `{tx.text}`)" if tx and tx.literal is None else ""),
-            "or change the boxes, so that they cover the tiles of an item",
+            "or change the boxes so that they fill the tiles of an item",
         ),
         subject=connection.name,
     )
@@ -190,103 +187,90 @@ def item_not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diag
     getter = "acquire" if port.direction == "out" else "wait"
     return Diagnostic(
         "PL0209",
-        f"`{origin.text}` of `{origin.owner}` has no item of `{port.name}` to work on",
+        f"`{origin.owner}` performs `{origin.text}` without holding a stage of `{port.name}`",
         labels(
-            (origin.span, f"no `{getter} {port.name}` before it in this work item"), (port.span, "")
+            (origin.span, f"no `{getter} {port.name}` before it in this work tile"), (port.span, "")
         ),
-        expected=f"`{getter} {port.name}` first",
-        at_run_time="it would touch the stage of an item that the other side is using",
+        expected=f"`{getter} {port.name}` before it",
+        at_run_time="it accesses a stage that the other role is using: data race",
         notes=notes_of(index, case),
-        suggestions=(f"put `{getter} {port.name}` before it",),
+        suggestions=(f"add `{getter} {port.name}` before `{origin.text}`",),
         subject=subject_of(index, problem),
     )
 
 
 def unequal_rates(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
-    """PL1002: a consumer takes more or fewer items per work item than are made."""
+    """PL1002: a consumer consumes more or fewer items per work tile than are produced."""
     problem = case.problem
     channel = index.protocol.channel_of[problem.target]
-    made, taken = problem.made, problem.taken
-    producer, consumer = problem.producer, problem.consumer
-    connection = index.connection(channel, consumer.end)
-    sink = index.port(connection.consumer)
-    few = taken < made
-    return Diagnostic(
-        "PL1002",
-        f"`{qualified_name(connection.producer)}` makes {plural(made, 'item')} per work item, "
-        f"`{qualified_name(connection.consumer)}` takes {taken}",
-        labels(
-            (producer.span or index.port(channel.producer).span, f"makes {made}"),
-            (consumer.span or sink.span, f"takes {taken}"),
-            (connection.span, ""),
+    connection = index.connection(channel, problem.consumer.end)
+    return types.unequal_rates(
+        index,
+        connection,
+        Expr(str(problem.made)),
+        Expr(str(problem.taken)),
+        (
+            problem.consumer.span or index.port(connection.consumer).span,
+            problem.producer.span or index.port(channel.producer).span,
         ),
-        expected=plural(made, "item"),
-        found=plural(taken, "item"),
-        at_run_time=f"`{connection.producer[0]}` waits for ever once the ring is full"
-        if few
-        else f"`{connection.consumer[0]}` waits for ever for an item that nobody makes",
-        notes=notes_of(index, case),
-        suggestions=(
-            f"let role `{sink.role}` of `{connection.consumer[0]}` wait for `{sink.name}` as often "
-            f"as `{connection.producer[0]}` acquires it",
-        ),
-        subject=connection.name,
+        notes_of(index, case),
     )
 
 
 def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
-    """PL0302: the count of a named barrier is not the number of threads that come."""
+    """PL0302: the count of a named barrier is not the number of threads that arrive."""
     problem = case.problem
     assert problem.action is not None
     found, wanted, origin = problem.found, problem.expected, problem.action.origin
     instance, name = origin.end
     barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
-    comers = [
+    arriving = [
         f"`{role}` on {plural(index.home(instance, role).warps, 'warp')}" for role in barrier.roles
     ]
     return Diagnostic(
         "PL0302",
-        f"named barrier `{instance}.{name}` counts {wanted} threads, {found} come",
+        f"named barrier `{instance}.{name}` is declared for {wanted} threads, but {found} arrive",
         labels(
-            (barrier.span, f"counts {wanted} threads"),
-            (origin.span, f"{found} threads come: {', '.join(comers)}"),
+            (barrier.span, f"declared for {wanted} threads"),
+            (origin.span, f"{found} threads arrive: {', '.join(arriving)}"),
         ),
-        expected=f"count {found}: {WARP} threads for every warp of the roles that come",
-        found=f"count {wanted}",
-        at_run_time="the roles wait for ever at the barrier"
+        expected=f"count: {found} ({WARP} threads per warp)",
+        found=f"count: {wanted}",
+        at_run_time="the barrier never completes: its roles hang"
         if found < wanted
-        else "the barrier opens before all have come; the next round begins with the late ones",
+        else "it completes before all warps arrive, and late arrivals count for the next phase",
         notes=notes_of(index, case),
-        suggestions=(f"set `count` of `{name}` to {found}",),
+        suggestions=(f"set `count: {found}` on named barrier `{name}`",),
         subject=f"{instance}.{name}",
     )
 
 
 def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> Diagnostic:
-    """PL0302: the roles of a named barrier come unequally often."""
+    """PL0302: the roles of a named barrier use it unequally often."""
     problem = case.problem
     found, wanted, origin = problem.found, problem.expected, problem.action.origin
     instance, name = origin.end
     barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
     return Diagnostic(
         "PL0302",
-        f"role `{origin.role}` comes to named barrier `{instance}.{name}` "
-        f"{plural(found, 'time')} per work item, another role {plural(wanted, 'time')}",
+        f"role `{origin.role}` arrives at named barrier `{instance}.{name}` "
+        f"{plural(found, 'time')} per "
+        f"work tile, but another role {plural(wanted, 'time')}",
         labels(
-            (origin.span, f"{plural(found, 'time')} per work item"),
+            (origin.span, f"{plural(found, 'time')} per work tile"),
             (barrier.span, f"roles {', '.join(barrier.roles)}"),
         ),
-        expected=f"{plural(wanted, 'time')} per work item for every role",
-        found=plural(found, "time"),
-        at_run_time="the roles drift apart until one waits for ever",
+        expected=f"{plural(wanted, 'time')} per work tile for every role",
+        found=f"{plural(found, 'time')} per work tile",
+        at_run_time="the roles drift apart until one hangs",
         notes=notes_of(index, case),
-        suggestions=("let every role of the barrier come as often per work item",),
+        suggestions=(f"let every role arrive at `{name}` {plural(wanted, 'time')} per work tile",),
         subject=f"{instance}.{name}",
     )
 
 
 def unwritten_read(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnostic:
-    """PL0503: something is read that nobody has written."""
+    """PL0503: data is read that no operation writes."""
     problem = case.problem
     origin = problem.action.origin
     what = memory_of(index, problem.target, origin)
@@ -294,15 +278,17 @@ def unwritten_read(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnosti
     writer = channel.producer if channel else origin.end
     return Diagnostic(
         "PL0503",
-        f"`{origin.text}` of `{origin.owner}` reads {what}, which is not written before",
+        f"`{origin.text}` of `{origin.owner}` reads uninitialized data in {what}",
         labels(
             (origin.span, "reads it"),
-            (index.port(writer).span, "its producer neither copies nor writes it")
+            (index.port(writer).span, "no operation of its producer writes it")
             if channel
             else None,
         ),
-        at_run_time="it reads what happens to be there",
+        at_run_time="reads uninitialized memory: wrong results",
         notes=notes_of(index, case),
-        suggestions=(f"write `{writer[1]}` first",),
+        suggestions=(f"add a `copy` to or `write` of `{writer[1]}` before it is committed",)
+        if channel
+        else (f"add `write {writer[1]}` before `{origin.text}`",),
         subject=subject_of(index, problem),
     )

@@ -1,4 +1,4 @@
-"""Findings about liveness: the cycle as a chain of "waits for", and the stages that break it."""
+"""Diagnostics about liveness: the wait cycle, and the stage counts that break it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_STAGES = 32
 
 
 def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
-    """PL0401: every role on a cycle waits for the next one."""
+    """PL0401: roles wait for each other in a cycle."""
     problem = case.problem
     steps = _steps(EventGraph(case.composition), problem.cycle)
     targets, channel_of = problem.targets, index.protocol.channel_of
@@ -28,18 +28,20 @@ def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
     suggestions = _more_stages(index, case, channels)
     if not suggestions:
         suggestions = (
-            "reorder the operations of one of these roles, so that it gives before it takes",
+            "reorder the operations of one of these roles so that it arrives before it waits",
         )
     return Diagnostic(
         "PL0401",
-        f"{' and '.join(f'`{owner}`' for owner in owners)} can wait for each other for ever",
+        f"deadlock: {' and '.join(f'`{owner}`' for owner in owners)} wait for each other"
+        if len(owners) > 1
+        else f"deadlock: `{owners[0]}` waits for itself",
         labels(
-            *((action.origin.span, _said(action)) for action in steps),
+            *((action.origin.span, _label(action)) for action in steps),
             *((index.connection(channel).span, "") for channel in channels),
         ),
-        expected="every cycle of waits spans at least one work item or stage",
-        found=f"a cycle of distance {problem.distance}" + _with(case, channels),
-        at_run_time="the kernel hangs",
+        expected="a distance of at least 1 (stage or work tile) in every wait cycle",
+        found=f"a distance of {problem.distance}" + _with(case, channels),
+        at_run_time="the kernel always hangs",
         notes=notes_of(index, case, *targets),
         chain=_lines(steps),
         suggestions=suggestions,
@@ -49,12 +51,12 @@ def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
 
 def _with(case: Found[Deadlock], channels: list[Channel]) -> str:
     rings = dict.fromkeys(channel.name for channel in channels)
-    said = [f"{plural(case.stages[name], 'stage')} of {name}" for name in rings]
-    return " with " + ", ".join(said) if said else ""
+    parts = [f"{plural(case.stages[name], 'stage')} in `{name}`" for name in rings]
+    return " with " + ", ".join(parts) if parts else ""
 
 
 def _steps(graph: EventGraph, cycle: tuple[Edge, ...]) -> list[Action]:
-    """The actions on the cycle that wait or are waited for, in order of execution."""
+    """Return the actions on the cycle that wait or are waited for, in order of execution."""
     nodes = [node for node, _, _ in cycle]
     kept = []
     for place, node in enumerate(nodes):
@@ -65,8 +67,8 @@ def _steps(graph: EventGraph, cycle: tuple[Edge, ...]) -> list[Action]:
     return kept
 
 
-def _said(action: Action) -> str:
-    return "waits here" if action.kind in (Kind.WAIT, Kind.MEET) else "gives only here"
+def _label(action: Action) -> str:
+    return "waits here" if action.kind in (Kind.WAIT, Kind.MEET) else "arrives only here"
 
 
 def _name(action: Action) -> str:
@@ -74,7 +76,7 @@ def _name(action: Action) -> str:
 
 
 def _lines(steps: list[Action]) -> tuple[str, ...]:
-    """Backwards along the cycle: who waits for whom, and why that one has not come."""
+    """Return the cycle backwards: which operation a role waits for, and why it is not reached."""
     lines = []
     for place in range(len(steps) - 1, -1, -1):
         action, earlier = steps[place], steps[place - 1]
@@ -84,50 +86,50 @@ def _lines(steps: list[Action]) -> tuple[str, ...]:
                 f"{owner} waits at {_name(action)} for {_name(earlier)} of {earlier.origin.owner}"
             )
         else:
-            lines.append(f"{owner} comes to {_name(action)} only after {_name(earlier)}")
+            lines.append(f"{owner} reaches {_name(action)} only after {_name(earlier)}")
     return tuple(lines)
 
 
 def _more_stages(
     index: ProgramIndex, case: Found[Deadlock], channels: list[Channel]
 ) -> tuple[str, ...]:
-    """The smallest stage counts that break the cycle, one ring at a time."""
+    """Return the smallest stage counts that break the cycle, one ring at a time."""
     found = []
     for channel in {channel.name: channel for channel in channels}.values():
         have = case.stages[channel.name]
         for stages in range(have + 1, have + MOST_STAGES):
             if is_live(index.protocol, {**case.stages, channel.name: stages}, case.work):
                 more = (stages - have) * channel.stage_bytes
-                found.append((more, _ask(channel, stages, more)))
+                found.append((more, _stages_help(channel, stages, more)))
                 break
     return tuple(text for _, text in sorted(found))
 
 
-def _ask(channel: Channel, stages: int, more: int) -> str:
+def _stages_help(channel: Channel, stages: int, more: int) -> str:
     if channel.kind == RING and stages <= channel.maximum and channel.minimum != channel.maximum:
-        where = f"set `stages: {{min: {stages}}}` of port `{channel.producer[1]}`"
+        edit = f"set `stages: {{min: {stages}}}` on port `{channel.producer[1]}`"
     else:
-        where = f"give `{channel.name}` {plural(stages, 'stage')}"
-    return f"{where}: {more} bytes of shared memory more"
+        edit = f"declare {plural(stages, 'stage')} for `{channel.name}`"
+    return f"{edit} ({more:,} more bytes of shared memory)"
 
 
 def starved_wait(index: ProgramIndex, case: Found[StarvedWait]) -> Diagnostic:
-    """PL0401: the last wait of a role is for an arrival that nobody makes."""
+    """PL0401: the last wait of a role is for an arrival that no role performs."""
     problem = case.problem
     origin, found, wanted = problem.action.origin, problem.found, problem.expected
     role = index.contracts[origin.instance].role(origin.role)
     return Diagnostic(
         "PL0401",
-        f"the last `{origin.text}` of `{origin.owner}` waits for ever",
+        f"deadlock: the last `{origin.text}` of `{origin.owner}` never completes",
         labels(
-            (origin.span, f"{found} of {wanted} arrivals come to the last one"),
-            (role.where("prologue"), "one more before the first work item"),
+            (origin.span, f"the last one gets {found} of {wanted} arrivals"),
+            (role.where("prologue"), "one more before the first work tile"),
         ),
-        expected="every role to come as often as those it waits for",
-        found=f"{found} of {wanted} arrivals",
-        at_run_time="the kernel hangs after its last work item",
+        expected=plural(wanted, "arrival"),
+        found=plural(found, "arrival"),
+        at_run_time="the kernel always hangs after its last work tile",
         suggestions=(
-            f"let the other roles of `{origin.name}` come once more, in a prologue or epilogue",
+            f"let the other roles of `{origin.name}` arrive once more, in a prologue or epilogue",
         ),
         subject=qualified_name(origin.end),
     )

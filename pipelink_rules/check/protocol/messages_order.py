@@ -1,4 +1,4 @@
-"""Findings about order: races, missing fences, groups in flight, parities that alias."""
+"""Diagnostics about order: races, missing fences and phase aliasing."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from pipelink_rules.check.protocol.protocol_problems import (
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import plural
 
-OVERWRITTEN = "data are overwritten while they are still read: wrong results, now and then"
 _DOES = {
-    "copy": "is written by a copy",
+    "copy": "is copied",
     "write": "is written",
     "read": "is read",
     "mma": "is read by wgmma",
@@ -35,7 +34,7 @@ def _later_item(index: ProgramIndex, problem: OrderProblem) -> str:
     if not problem.distance:
         return "the same item"
     if problem.target in index.protocol.channel_of:
-        return f"the item that reuses the stage ({plural(problem.distance, 'item')} later)"
+        return f"the item that reuses the stage, {plural(problem.distance, 'item')} later,"
     return "the next use of the stage"
 
 
@@ -47,10 +46,10 @@ def pair(
     found: str,
     run: str,
     suggestions: tuple[str, ...],
-    says: tuple[str, str] = ("must be over: the item {} here", "before {} {} here"),
+    says: tuple[str, str] = ("must complete: the item {} here", "before {} {} here"),
     notes: tuple[str, ...] = (),
 ) -> Diagnostic:
-    """The finding about an access that must end before another one begins."""
+    """Build the diagnostic of an access that must complete before another one starts."""
     problem = case.problem
     first, second = problem.first, problem.second
     later = _later_item(index, problem)
@@ -71,15 +70,19 @@ def pair(
 
 
 def damage(problem: OrderProblem) -> str:
-    """What happens where an access meets data of another item."""
-    if problem.distance:
-        return OVERWRITTEN
-    reader = problem.second.origin.instance
-    return f"`{reader}` reads what was there before: wrong results, now and then"
+    """Return the symptom of two accesses that are not ordered."""
+    first, second = problem.first.origin, problem.second.origin
+    if not problem.distance:
+        return f"`{second.instance}` reads data of an earlier item: intermittent wrong results"
+    use = "reads" if problem.first.kind in READS else "writes"
+    return (
+        f"`{second.text}` overwrites the stage while `{first.text}` {use} it: "
+        "intermittent wrong results"
+    )
 
 
 def no_order(index: ProgramIndex, case: Found[NoOrder]) -> Diagnostic:
-    """PL0501: two accesses of one stage in no order."""
+    """PL0501: two accesses of one stage are not ordered."""
     problem = case.problem
     first, second = problem.first, problem.second
     what = memory_of(index, problem.target, first.origin)
@@ -87,8 +90,8 @@ def no_order(index: ProgramIndex, case: Found[NoOrder]) -> Diagnostic:
         "PL0501",
         index,
         case,
-        f"nothing orders {first.origin.clause} before {second.origin.clause} in {what}",
-        "no chain of arrivals and waits between them",
+        f"data race in {what}: {first.origin.clause} is not ordered before {second.origin.clause}",
+        "no chain of arrivals and waits from one to the other",
         damage(problem),
         _order_help(problem),
     )
@@ -98,52 +101,53 @@ def _order_help(problem: OrderProblem) -> tuple[str, ...]:
     first, second = problem.first, problem.second
     port = first.origin.name
     if first.origin.owner == second.origin.owner:
-        return (f"let the warps of `{first.origin.owner}` meet at a named barrier between the two",)
+        return (f"add a `sync` of all warps of `{first.origin.owner}` between the two",)
     if problem.distance and first.kind in READS:
-        return (f"release `{port}` only after `{first.origin.text}`",)
+        return (f"move `release {port}` after `{first.origin.text}`",)
     if problem.distance:
-        return (f"acquire `{second.origin.name}` before `{second.origin.text}`",)
+        return (f"add `acquire {second.origin.name}` before `{second.origin.text}`",)
     return (
-        f"commit `{port}` only after `{first.origin.text}`, and wait before `{second.origin.text}`",
+        f"move `commit {port}` after `{first.origin.text}`, and the wait before "
+        f"`{second.origin.text}`",
     )
 
 
 def reversed_order(index: ProgramIndex, case: Found[ReversedOrder]) -> Diagnostic:
-    """PL0503: two accesses of one stage always in the wrong order."""
+    """PL0503: two accesses of one stage are always in the reverse order."""
     problem = case.problem
     first, second = problem.first, problem.second
     return pair(
         "PL0503",
         index,
         case,
-        f"{second.origin.clause} always comes before {first.origin.clause}, whose data it needs"
+        f"{second.origin.clause} always precedes {first.origin.clause}, whose data it reads"
         if not problem.distance
         else f"{second.origin.clause} always overwrites the item before {first.origin.clause}",
-        "always the other order",
-        "the data of another item are used: wrong results, every time",
+        "the reverse order",
+        "data of another item is used: always wrong results",
         _order_help(problem),
     )
 
 
 def no_proxy_fence(index: ProgramIndex, case: Found[NoProxyFence]) -> Diagnostic:
-    """PL0502: a generic access and a later asynchronous one without a proxy fence between them."""
+    """PL0502: no proxy fence between a generic access and a later asynchronous one."""
     problem = case.problem
     first, second = problem.first, problem.second
     what = memory_of(index, problem.target, first.origin)
     direction = _direction(index, first.origin)
-    arrive = "it is stored"
+    arrive = "the store"
     if direction is not None:
         arrive = f"`{'commit' if direction == 'out' else 'release'} {first.origin.name}`"
     return pair(
         "PL0502",
         index,
         case,
-        f"no proxy fence between {first.origin.clause} (generic) and "
-        f"{second.origin.clause} (asynchronous) in {what}",
-        "ordered by barriers, but across two proxies without `fence async`",
-        "the copy engine does not see the stores of the warps: old data go out, now and then"
+        f"missing `fence async` between {first.origin.clause} and {second.origin.clause} in {what}",
+        "an order by barriers only, which does not hold across proxies",
+        f"`{second.origin.text}` reads data of an earlier item: intermittent wrong results"
         if first.kind == "write"
-        else "the copy may overtake the loads of the warps: they see the next item, now and then",
+        else f"`{second.origin.text}` overwrites the stage before it is read: intermittent wrong "
+        f"results",
         (
             f"add `fence async` after `{first.origin.text}` and before {arrive}, in role "
             f"`{first.origin.role}`{file_of(first.origin.span)}",
@@ -153,13 +157,13 @@ def no_proxy_fence(index: ProgramIndex, case: Found[NoProxyFence]) -> Diagnostic
 
 
 def _direction(index: ProgramIndex, origin: Origin) -> str | None:
-    """Direction of the ring port an action uses; None for buffers."""
+    """Return the direction of the ring port that an action uses; None for buffers."""
     ports = {port.name: port for port in index.contracts[origin.instance].ports}
     return ports[origin.name].direction if origin.name in ports else None
 
 
 def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnostic:
-    """PL0203: a wait or an arrival can take one phase for another."""
+    """PL0203: a wait or an arrival can be about another phase of its barrier."""
     problem = case.problem
     origin = problem.action.origin
     arrives = problem.action.kind == Kind.ARRIVE
@@ -167,52 +171,53 @@ def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnosti
     stages = plural(case.stages[channel.name], "stage")
     return Diagnostic(
         "PL0203",
-        f"{origin.clause} can mistake one phase of its barrier for another",
+        f"phase aliasing: {origin.clause} can be counted for the phase before its own"
+        if arrives
+        else f"phase aliasing: {origin.clause} can be two phases away from its barrier",
         labels(
             (
                 origin.span,
                 "the phase after the awaited one may complete before this wait sees it"
                 if problem.lapped
-                else "the phase before may still be incomplete: this arrival is counted for it"
+                else "the phase before may be incomplete: this arrival is counted for it"
                 if arrives
-                else "the phase before the awaited one may still be incomplete here",
+                else "the phase before the awaited one may be incomplete here",
             ),
             (index.connection(channel).span, ""),
         ),
-        expected="every phase complete before anyone arrives for the next"
+        expected="every phase complete before an arrival for the next"
         if arrives
-        else "waits at most one phase from the barrier: parity tells only two apart",
-        found=f"with {stages}, nothing keeps this "
-        + ("arrival out of the phase before" if arrives else "wait within one phase"),
-        at_run_time="the role runs ahead into a stage that is still in use, or waits for ever",
+        else "a wait at most one phase away from its barrier",
+        found=f"with {stages}, an arrival that can precede that"
+        if arrives
+        else f"with {stages}, a wait that can be two phases away",
+        at_run_time="the role uses a stage that is still in use, or hangs",
         notes=notes_of(index, case, problem.target),
-        suggestions=(
-            f"let `{origin.owner}` wait for every item of `{origin.name}` and release it",
-        ),
+        suggestions=(f"let `{origin.owner}` wait for and release every item of `{origin.name}`",),
         subject=subject_of(index, problem),
     )
 
 
 def mixed_generations(index: ProgramIndex, case: Found[MixedGenerations]) -> Diagnostic:
-    """PL0303: a role can arrive twice at a named barrier before it has opened once."""
+    """PL0303: a role can arrive twice at a named barrier before it completes once."""
     problem = case.problem
     first, second = problem.origins
     barrier = qualified_name(first.end)
     return Diagnostic(
         "PL0303",
-        f"`{second.owner}` can come to named barrier `{barrier}` again before "
-        f"`{first.owner}` has come once",
+        f"`{second.owner}` can arrive twice at named barrier `{barrier}` before `{first.owner}` "
+        "arrives once",
         labels(
-            (second.span, "this arrival belongs to the next round"),
-            (first.span, "this one to the round before; nothing orders it first"),
+            (second.span, "this arrival belongs to the next phase"),
+            (first.span, "this one to the phase before; they are not ordered"),
         ),
-        expected="every round of a named barrier complete before anyone arrives for the next",
-        found="rounds that can mix",
-        at_run_time="the barrier opens with arrivals of two rounds: a race, then a hang",
+        expected="every phase complete before an arrival for the next",
+        found="arrivals of two phases that can mix",
+        at_run_time="the barrier completes with arrivals of two phases: data race, then hang",
         notes=notes_of(index, case),
         suggestions=(
-            f"make it `sync {first.name}` in role `{second.role}`, or put another barrier between "
-            "them",
+            f"use `sync {first.name}` in role `{second.role}`",
+            "or add another barrier between the two arrivals",
         ),
         subject=barrier,
     )

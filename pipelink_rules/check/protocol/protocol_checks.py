@@ -1,4 +1,4 @@
-"""The checks of order and liveness: found by the protocol, reported one per connection."""
+"""Checks of order and liveness, with one diagnostic per connection."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.protocol.render_counterexample import lines
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 
-# Every class of problem has a function of its own, which takes a Found of this class.
+# Each function takes a Found of its class of problem.
 MESSAGES: dict[type[protocol_problems.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {
     protocol_problems.ItemNotAcquired: messages_counts.item_not_acquired,
     protocol_problems.UnequalRates: messages_counts.unequal_rates,
@@ -69,7 +69,7 @@ CODES = (
 def check_protocol(
     index: ProgramIndex, stages: Mapping[str, int] | None = None
 ) -> Iterator[Diagnostic]:
-    """What the protocol of the program gets wrong, for all stage counts or for these."""
+    """Report the problems of the protocol, for all stage counts or the given ones."""
     try:
         found = find_problems(index.protocol, stages)
     except TooManyOperations as long:
@@ -81,9 +81,9 @@ def check_protocol(
 def to_diagnostics(
     index: ProgramIndex, found: Iterable[Found[protocol_problems.Problem]]
 ) -> Iterator[Diagnostic]:
-    """One diagnostic per subject and group of problems that are consequences of each other.
+    """Yield a diagnostic per subject and group of problems that are consequences of each other.
 
-    With the shortest runs into them, as far as a bounded search finds some.
+    Each has the shortest counterexample that a bounded search finds, if it finds one.
     """
     reported: dict[tuple[int, str], tuple[Diagnostic, Found[protocol_problems.Problem]]] = {}
     for case in sorted(found, key=lambda case: case.problem.rank):
@@ -99,12 +99,13 @@ def _too_long(long: TooManyOperations) -> Diagnostic:
     origin = long.origin
     return Diagnostic(
         "PL0402",
-        f"role `{origin.owner}` has more than {MOST_ACTIONS} operations per work item",
-        labels((origin.span, "repeated too often to be judged")),
-        expected=f"at most {MOST_ACTIONS} operations per work item",
+        f"role `{origin.owner}` has more than {MOST_ACTIONS:,} operations per work tile",
+        labels((origin.span, "repeated too often to be analyzed")),
+        expected=f"at most {MOST_ACTIONS:,} operations per work tile",
         suggestions=(
-            "make the count of the repeat a field of the work item: loops are judged for small "
-            "counts and for those around the stage counts",
+            "make the count of the repeat a work field: such loops are analyzed for small counts "
+            "and "
+            "those around the stage counts",
         ),
         subject=origin.owner,
     )

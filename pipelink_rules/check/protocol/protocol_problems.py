@@ -1,4 +1,4 @@
-"""What can be wrong with a protocol, before it is put into words: one class a defect."""
+"""Defects of a protocol as data, one class each; messages_*.py turn them into diagnostics."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Edge = tuple[int, int, int]  # earlier node, later node, distance
 class Problem:
     """One defect of a composition.
 
-    Ranks of one tens digit are consequences of each other: of these a connection gets the problem
-    with the lowest rank only.
+    Problems whose ranks share the tens digit are consequences of each other: of these, a connection
+    reports only the one with the lowest rank.
     """
 
     rank: ClassVar[int]
@@ -23,12 +23,12 @@ class Problem:
 
     @property
     def origins(self) -> tuple[Origin | None, ...]:
-        """The clauses it is about."""
+        """The clauses that are involved."""
         return ()
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells it from another defect of the program."""
+        """What distinguishes it from other defects of the program."""
         return type(self), self.target, *self.origins
 
 
@@ -45,7 +45,7 @@ class UseProblem(Problem):
 
 @dataclass(frozen=True)
 class CountProblem(Problem):
-    """A barrier that counts wrongly; `action` is some arrival, if there is one."""
+    """A barrier with a wrong count; `action` is one of its arrivals, if it has any."""
 
     action: Action | None
 
@@ -56,7 +56,7 @@ class CountProblem(Problem):
 
 @dataclass(frozen=True)
 class OrderProblem(Problem):
-    """An access that is not over when another one, `distance` items later, begins."""
+    """An access that may be incomplete when another one, `distance` items later, starts."""
 
     first: Action
     second: Action
@@ -76,7 +76,7 @@ class ItemNotAcquired(UseProblem):
 
 @dataclass(frozen=True)
 class UnequalRates(Problem):
-    """PL1002: a consumer takes more or fewer items per period than are made."""
+    """PL1002: a consumer consumes more or fewer items per period than are produced."""
 
     rank = 1
     producer: Origin
@@ -100,11 +100,11 @@ class WrongArrivals(CountProblem):
 
 @dataclass(frozen=True)
 class WrongBytes(UseProblem):
-    """PL0202: announced and copied bytes of a phase differ."""
+    """PL0202: expected and copied bytes of a phase differ."""
 
     rank = 10
-    announced: int
-    delivered: int
+    expected: int
+    copied: int
     item: int
 
 
@@ -159,7 +159,7 @@ class Deadlock(Problem):
 
 @dataclass(frozen=True)
 class StarvedWait(UseProblem):
-    """PL0401: the last wait of a role is for arrivals that nobody makes."""
+    """PL0401: the last wait of a role is for arrivals that no role performs."""
 
     rank = 31
     found: int
@@ -183,7 +183,7 @@ class AccumulatorsInFlight(UseProblem):
 
 @dataclass(frozen=True)
 class MmaNotAwaited(UseProblem):
-    """PL0504: a role ends with wgmma groups in flight."""
+    """PL0504: a role exits with wgmma groups pending."""
 
     rank = 40
     pending: int
@@ -198,7 +198,7 @@ class StoreStillReads(OrderProblem):
 
 @dataclass(frozen=True)
 class StoreNotAwaited(UseProblem):
-    """PL0505: a role ends with bulk stores in flight."""
+    """PL0505: a role exits with bulk stores pending."""
 
     rank = 41
     pending: int
@@ -206,7 +206,7 @@ class StoreNotAwaited(UseProblem):
 
 @dataclass(frozen=True)
 class TensorMemoryOverlap(OrderProblem):
-    """PL0509: an access of tensor memory may not be over when another one begins."""
+    """PL0509: an access of tensor memory may be incomplete when another one starts."""
 
     rank = 41
 
@@ -221,7 +221,7 @@ class TensorLoadInFlight(UseProblem):
 
 @dataclass(frozen=True)
 class TensorAccessNotAwaited(UseProblem):
-    """PL0509: a role ends while its tcgen05.ld or .st may not be over."""
+    """PL0509: a role exits while its tcgen05.ld or .st may be incomplete."""
 
     rank = 41
     pending: int
@@ -229,14 +229,14 @@ class TensorAccessNotAwaited(UseProblem):
 
 @dataclass(frozen=True)
 class UnwrittenRead(UseProblem):
-    """PL0503: something is read that nobody writes."""
+    """PL0503: data is read that no operation writes."""
 
     rank = 42
 
 
 @dataclass(frozen=True)
 class PhaseAliasing(UseProblem):
-    """PL0203: a wait or an arrival can take one phase of its barrier for another."""
+    """PL0203: a wait or an arrival can be about another phase of its barrier."""
 
     rank = 43
     lapped: bool = False  # the next phase may complete before the wait sees its own
@@ -244,14 +244,14 @@ class PhaseAliasing(UseProblem):
 
 @dataclass(frozen=True)
 class ReversedOrder(OrderProblem):
-    """PL0503: two accesses of one stage are always in the wrong order."""
+    """PL0503: two accesses of one stage are always in the reverse order."""
 
     rank = 44
 
 
 @dataclass(frozen=True)
 class NoOrder(OrderProblem):
-    """PL0501: nothing orders two accesses of one stage."""
+    """PL0501: two accesses of one stage are not ordered."""
 
     rank = 45
 

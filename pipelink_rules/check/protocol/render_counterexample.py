@@ -1,4 +1,4 @@
-"""A run into a problem, told line by line: who does what, with which item in which stage."""
+"""Rendering of a counterexample: a line per role, operation, item and stage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Row(NamedTuple):
 
 
 def lines(counterexample: Counterexample) -> tuple[str, ...]:
-    """At most MOST_LINES lines; each is one process at one item."""
+    """Return at most MOST_LINES lines, each of one process at one item."""
     return _Renderer(counterexample).lines()
 
 
@@ -39,16 +39,16 @@ class _Renderer:
         self.names = [self._name(index) for index in range(len(counterexample.run.processes))]
 
     def _name(self, index: int) -> str:
-        """What tells a process from others with the same roles."""
+        """Return what distinguishes a process from others of the same role."""
         processes = self.counterexample.run.processes
         name, same = processes[index].name, [p.name for p in processes]
         name, _, cta = name.partition("@")
         group = name.partition(" warpgroup ")[2]
-        said = [f"warpgroup {group}"] if group else []
-        said += [f"CTA {cta}"] if cta else []
+        parts = [f"warpgroup {group}"] if group else []
+        parts += [f"CTA {cta}"] if cta else []
         if Counter(same)[same[index]] > 1:
-            said.append(_WARPS[same[:index].count(same[index]) % 2])
-        return f" ({', '.join(said)})" if said else ""
+            parts.append(_WARPS[same[:index].count(same[index]) % 2])
+        return f" ({', '.join(parts)})" if parts else ""
 
     def lines(self) -> tuple[str, ...]:
         steps = self._gathered()
@@ -60,7 +60,7 @@ class _Renderer:
         reported += [self._waits(place) for place in self.counterexample.stuck]
         if len(reported) > MOST_LINES:
             rest = reported[len(reported) - MOST_LINES + 1 :]
-            reported = [f"... {len(reported) - len(rest)} lines like these before", *rest]
+            reported = [f"... {len(reported) - len(rest)} earlier lines omitted", *rest]
         numbers = [line if line.startswith("...") else "" for line in reported]
         width = len(str(len(reported)))
         return tuple(
@@ -69,7 +69,7 @@ class _Renderer:
         )
 
     def _gathered(self) -> tuple[CounterexampleStep, ...]:
-        """The same steps with as few changes between processes as they allow."""
+        """Return the same steps, reordered for few changes between processes."""
         steps = self.counterexample.steps
         body = list(steps[:-1] if self.counterexample.fault else steps)
         state, found = self.system.start(), []
@@ -119,7 +119,7 @@ class _Renderer:
         return _repeated(rows)
 
     def _idle(self, step: CounterexampleStep, action: Action) -> bool:
-        """Whether it awaits groups of which none is pending."""
+        """Return whether it awaits groups of which none is pending."""
         groups = self.system.pending[step.process][step.position]
         return action.kind == Kind.AWAIT and not any(
             self.system.programs[index][position].kind == action.target
@@ -130,10 +130,10 @@ class _Renderer:
         return f"{action.origin.owner}{self.names[index]}"
 
     def _where(self, action: Action) -> tuple[int, int] | None:
-        """The item that an action is about, and its stage."""
+        """Return the item that an action is about, and its stage."""
         if action.kind in (Kind.WAIT, Kind.ARRIVE):
             stages = self.counterexample.run.barriers[action.target].stages
-            # A producer waits until the item is gone that was in the stage before.
+            # A producer waits until the previous item of the stage is released.
             ahead = stages if action.kind == Kind.WAIT and action.target.endswith(".empty") else 0
             return action.item + ahead, action.item % stages
         if action.kind in (Kind.AWAIT, Kind.FENCE, Kind.SIGNAL, Kind.MEET, Kind.TOUCH):
@@ -152,8 +152,8 @@ class _Renderer:
     def _waits(self, place: tuple[int, int]) -> str:
         action = self.system.programs[place[0]][place[1]]
         where = self._where(action)
-        said = f" for {_at(*where)}" if where else ""
-        return f"{self._who(place[0], action)}: {action.origin.text} waits{said} for ever"
+        item = f" for {_at(*where)}" if where else ""
+        return f"{self._who(place[0], action)}: {action.origin.text} hangs{item}"
 
     def _fault(self, steps: tuple[CounterexampleStep, ...], fault: Fault) -> str:
         state = self.system.start()
@@ -177,8 +177,8 @@ class _Renderer:
         if fault.kind == PROXY:
             item = "" if other.item == action.item else f" of item {other.item}"
             if action.kind == Kind.COPY:
-                return f"no fence: it may overtake {of}{item}"
-            return f"no fence: it need not see {of}{item}"
+                return f"no fence: it can overtake {of}{item}"
+            return f"no fence: it may not see {of}{item}"
         if fault.kind == PHASE:
             at = self.system.mbarriers[
                 action.target, action.item % self.counterexample.run.barriers[action.target].stages
@@ -186,22 +186,21 @@ class _Renderer:
             stages = self.counterexample.run.barriers[action.target].stages
             counted = state.phases[at][0] * stages + action.item % stages
             if action.kind == Kind.ARRIVE:
-                return f"it counts for item {counted}, which is not complete"
-            return f"the barrier is at item {counted}, and its parity looks the same"
+                return f"counted for item {counted}, which is incomplete"
+            return f"the barrier is at item {counted}, which has the same parity"
         if fault.kind != ORDER:
             threads = self.counterexample.run.named[action.target].threads
             here = state.rounds[self.system.named[action.target]] // threads
-            return f"it is for round {action.item}, and counts for round {here}"
+            return f"an arrival for phase {action.item} is counted for phase {here}"
         flying = [programs[i][p] for i, p in fault.others if (i, p) in state.flying]
         if flying:
-            return f"`{flying[0].origin.text}` still writes item {flying[0].item} there"
+            return f"`{flying[0].origin.text}` is still writing item {flying[0].item} there"
         if action.kind in (Kind.COPY, Kind.WRITE) and other.kind not in (Kind.COPY, Kind.WRITE):
-            return f"{of} still reads item {other.item} there"
+            return f"{of} is still reading item {other.item} there"
         holds = state.contents[self.system.slots[self.system.slot(fault.place)]][0]
         if action.kind in (Kind.COPY, Kind.WRITE):
-            return f"it wipes out item {holds}"
-        verb = "finds" if action.kind == Kind.READ else "reads"
-        return f"it {verb} " + ("what was there before" if holds < 0 else f"item {holds} there")
+            return f"overwrites item {holds}"
+        return "reads uninitialized data" if holds < 0 else f"reads item {holds} instead"
 
 
 def _at(item: int, stage: int) -> str:
@@ -209,7 +208,7 @@ def _at(item: int, stage: int) -> str:
 
 
 def _repeated(rows: list[_Row]) -> list[_Row]:
-    """Rows of one process that do the same with one item after the other become one."""
+    """Merge rows of one process that perform the same operations on consecutive items."""
     found: list[_Row] = []
     for row in rows:
         before = found[-1] if found else None

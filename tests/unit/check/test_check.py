@@ -1,4 +1,4 @@
-"""What `check` promises of all findings together, and of valid programs."""
+"""Properties of all diagnostics of `check` together, and of valid programs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_check_is_quick() -> None:
     assert min(times) < 0.15  # 0.03 on an idle machine
 
 
-def test_codes_are_in_the_catalogue_and_judged_here() -> None:
+def test_codes_are_in_the_catalogue() -> None:
     assert set(codes()) <= set(catalogue())
     assert all(item.codes for item in CHECKS)
 
@@ -79,13 +79,39 @@ def test_findings_quote_both_components() -> None:
         assert len(files) >= 2 or item.subject.count(".") == 1
 
 
+@pytest.mark.parametrize(
+    ("clauses", "help_"),
+    [
+        # One release by 8 warps is 8 arrivals: the declared number is wrong, not the operation.
+        ([["arrivals: TM // 16", "arrivals: 2"]], "set `arrivals: 8` on port `ab`"),
+        (
+            [["- release ab lag 1", "- release ab lag 1\n          - release ab lag 1"]],
+            "`release` every item once, not 2 times",
+        ),
+    ],
+)
+def test_arrival_error_suggests_the_count_or_one_release(
+    clauses: list[list[str]], help_: str
+) -> None:
+    made = findings("gemm", mma=clauses)
+    assert {(item.code, item.suggestions) for item in made} == {("PL0201", (help_,))}
+
+
+def test_unequal_rates_name_the_role_that_hangs() -> None:
+    once = "      - wait x\n      - read x\n"
+    twice = "      - repeat: 2\n        body:\n          - wait x\n          - read x\n"
+    (item,) = findings("stream", norm=[[once, twice]])
+    assert item.code == "PL1002" and "produces 1 item per work tile" in item.message
+    assert item.at_run_time.startswith("`norm` hangs") and "wait for `x`" in item.suggestions[0]
+
+
 def test_deadlock_names_the_smallest_stage_count() -> None:
     (item,) = findings("gemm", load=[["stages: {min: 2, max: 8}", "stages: {min: 1, max: 8}"]])
     assert item.code == "PL0401" and "{min: 2}" in item.suggestions[0]
-    assert "32768 bytes" in item.suggestions[0] and len(item.chain) == 4
+    assert "32,768 more bytes" in item.suggestions[0] and len(item.chain) == 4
 
 
-def test_stages_of_a_placement_are_judged_alone() -> None:
+def test_stages_of_a_placement_are_analyzed_alone() -> None:
     made = program("gemm", load=[["stages: {min: 2, max: 8}", "stages: {min: 1, max: 8}"]])
     assert [item.code for item in check_stages(made, TARGET, {"load.ab": 1})] == ["PL0401"]
     assert not check_stages(made, TARGET, {"load.ab": 2})
@@ -144,8 +170,8 @@ def test_trip_counts_stay_within_what_roles_take() -> None:
         assert [{"k": 2, "part": 0}, {"k": 0, "part": 31}] in periods
 
 
-def test_alias_in_words() -> None:
-    """No contract makes a role skip a phase; a transfer that did would be found, and told so."""
+def test_phase_aliasing_message() -> None:
+    """No contract makes a role skip a phase; a transfer that did would be reported."""
     made = program("gemm")
     index = ProgramIndex(made, TARGET)
     composition, _ = compose(index.protocol, {"load.ab": 2}, [{"k_blocks": 1}])
@@ -155,7 +181,9 @@ def test_alias_in_words() -> None:
         index, [Found(problem, composition, {"load.ab": 2}, [{"k_blocks": 1}])]
     )
     assert item.code == "PL0203" and item.subject == "load.ab -> mma.ab"
-    assert item.message == "`wait ab` of `mma.mma` can mistake one phase of its barrier for another"
+    assert item.message == (
+        "phase aliasing: `wait ab` of `mma.mma` can be two phases away from its barrier"
+    )
 
 
 def test_cluster_of_consumers_is_counted_together() -> None:

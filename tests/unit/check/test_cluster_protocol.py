@@ -164,18 +164,21 @@ def test_a_copy_to_nobody_else_starves_the_other_cta(
     assert {type(item) for item in found} == kinds
 
 
-def test_wrong_arrivals_are_told_in_numbers_of_one_cta() -> None:
-    """The component makes 8 arrivals, in a cluster too: the other CTA's come by the linker."""
+def test_arrival_error_reports_per_cta_counts() -> None:
+    """The component performs 8 arrivals, in a cluster too: the linker adds those of other CTAs."""
     label = "//components/gemm:wgmma_mainloop"
     contract = contracts()[label]
     ports = tuple(
         replace(port, arrivals=Expr("4")) if port.name == "ab" else port for port in contract.ports
     )
     spec = program((2, 1, 1)).spec
-    lying = {**contracts(), label: replace(contract, ports=ports)}
-    found = check(resolve(spec, bind_instances(spec, lying, {}), "sm_90a"), TARGETS["sm_90a"])
+    mismatched = {**contracts(), label: replace(contract, ports=ports)}
+    found = check(resolve(spec, bind_instances(spec, mismatched, {}), "sm_90a"), TARGETS["sm_90a"])
     assert [(item.code, item.message) for item in found] == [
-        ("PL0201", "`mma.ab` promises 4 arrivals on empty per item, its role makes 8")
+        (
+            "PL0201",
+            "`mma.ab` declares 4 arrivals on the empty barrier per item, but its role performs 8",
+        )
     ]
 
 

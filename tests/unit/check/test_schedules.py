@@ -116,6 +116,6 @@ def test_the_lines_say_who_does_what_with_which_item() -> None:
         "1 load.load: acquire ab, expect ab, copy A -> ab.A, copy B -> ab.B: items 0 to 1",
         "2 mma.mma: wait ab, mma ab, await mma 1, release ab lag 0: item 0, stage 0",
         "3 load.load: acquire ab, expect ab: item 2, stage 0",
-        "4 load.load: copy A -> ab.A: item 2, stage 0; `mma ab` of `mma.mma` still reads item 0 "
-        "there",
+        "4 load.load: copy A -> ab.A: item 2, stage 0; `mma ab` of `mma.mma` is still "
+        "reading item 0 there",
     )

@@ -97,7 +97,7 @@ def test_an_unconnected_ring_input_offers_the_rings(
     (finding,) = refused(linear, watch)
     assert finding.code == "PL0055"
     assert finding.suggestions == ('add to `connect`: "watch.ab": "load.ab"',)
-    assert "wait forever" in finding.at_run_time
+    assert "hangs waiting for the first item" in finding.at_run_time
 
 
 def test_findings_of_all_kinds_come_together(linear: dict[str, Any], refused: Refused) -> None:
@@ -108,11 +108,11 @@ def test_findings_of_all_kinds_come_together(linear: dict[str, Any], refused: Re
     assert codes == ["PL0050", "PL0059", "PL0065", "PL0023"]
 
 
-def test_two_schedules_are_both_shown(linear: dict[str, Any], refused: Refused) -> None:
+def test_two_tile_schedulers_are_both_reported(linear: dict[str, Any], refused: Refused) -> None:
     linear["instances"]["more"] = ("//parts:tiles", {})
     (finding,) = refused(linear)
     assert finding.code == "PL0065"
     assert [label.text for label in finding.labels] == [
-        "`more` is a schedule",
-        "`tiles` is a schedule",
+        "`more` is a tile scheduler",
+        "`tiles` is a tile scheduler",
     ]

@@ -115,14 +115,16 @@ def test_a_contradiction_names_both_sources(
     linear["instances"]["store"] = ("//parts:store", {"TM": 128})
     (finding,) = refused(linear, parts)
     assert finding.code == "PL0064"
-    assert finding.message == "`TM` of `mma` would be 128 and 64"
+    assert finding.message == "conflicting values for parameter `TM` of `mma`: 128 and 64"
     said = [label.text for label in finding.labels]
-    assert "`load` is given TM = 128" in said
-    assert "`tiles` is given TM = 64" in said
+    assert "TM = 128 is set for `load`" in said
+    assert "TM = 64 is set for `tiles`" in said
     assert "`mma` has TM = 128 by load.ab -> mma.ab" in said
 
 
-def test_one_contradiction_is_told_once(linear: dict[str, Any], parts: dict[str, Contract]) -> None:
+def test_one_contradiction_is_reported_once(
+    linear: dict[str, Any], parts: dict[str, Contract]
+) -> None:
     linear["instances"]["tiles"] = ("//parts:tiles", {"TM": 64})
     assert [item.code for item in refused(linear, parts)] == ["PL0064"]
 
@@ -222,14 +224,14 @@ def test_findings_of_a_value_point_to_its_entry(parts: dict[str, Contract], line
     assert finding.labels[0].span == Span("SConscript", 4, 40, 4)
 
 
-def test_a_refused_value_that_was_inferred_tells_where_it_comes_from(
+def test_rejected_inferred_value_reports_its_origin(
     parts: dict[str, Contract], linear: dict[str, Any]
 ) -> None:
     linear["instances"]["load"] = ("//parts:load", {})
     linear["instances"]["tiles"] = ("//parts:tiles", {"TM": 128, "TN": 96})
     found = refused(linear, parts)
     assert {item.code for item in found} == {"PL0026"}
-    assert all("`tiles` is given TN = 96" in [x.text for x in item.labels] for item in found)
+    assert all("TN = 96 is set for `tiles`" in [x.text for x in item.labels] for item in found)
 
 
 def test_flags_reach_the_variants(linear: dict[str, Any], parts: dict[str, Contract]) -> None:

@@ -125,7 +125,7 @@ def without_along(contract: Contract, *names: str) -> Contract:
     return replace(contract, ports=ports)
 
 
-def test_a_tile_that_does_not_say_along_is_copied_by_everybody(
+def test_tile_without_along_is_copied_by_every_cta(
     build: Build, components: dict[str, Contract]
 ) -> None:
     silent = {LOAD: without_along(components[LOAD], "B")}
@@ -151,17 +151,17 @@ def test_a_tensor_that_is_copied_to_two_places_is_copied_whole(
         ("load", "ab"), []
     )
     assert shared.members == ()
-    assert "`A` is copied in 2 places" in shared.reasons[0]
+    assert "`A` is used by 2 operations" in shared.reasons[0]
 
 
-def test_what_is_demanded_and_cannot_be_is_refused_with_the_reasons(
+def test_unavailable_multicast_request_reports_the_reasons(
     build: Build, components: dict[str, Contract]
 ) -> None:
     silent = {LOAD: without_along(components[LOAD], "B")}
     (finding,) = refused(build, (2, 1, 1), silent, transfers={"mma.ab": "multicast"})
     assert finding.code == "PL0071"
     assert "`A`: the CTAs need different boxes of `A`: `m` along x" in finding.found
-    assert "`B`: `tile` of `B` does not say `along`" in finding.found
+    assert "`B`: `tile` of `B` has no `along` clause" in finding.found
     (finding,) = refused(build, (1, 1, 1), transfers={"mma.ab": "multicast"})
     assert finding.found == "the cluster has one CTA"
 
@@ -181,26 +181,26 @@ def test_slices_are_whole_groups_of_eight_rows(
 ) -> None:
     shared = shared_of(components, (2, 1, 1), rows)
     assert [item.rows for item in shared.members] == ([rows // 2] if fits else [])
-    assert fits or "cannot be cut into 2 slices" in shared.reasons[1]
+    assert fits or "cannot be divided into 2 slices" in shared.reasons[1]
 
 
 @pytest.mark.parametrize(
-    ("cluster", "schedule", "served"),
+    ("cluster", "scheduler", "served"),
     [
         ((2, 1, 1), "persistent_tiles", "1 x 1 x 1"),
         ((2, 1, 2), "cluster_tiles", "2 x 1 x 1"),
     ],
 )
-def test_a_schedule_serves_the_clusters_it_says(
-    build: Build, cluster: tuple[int, int, int], schedule: str, served: str
+def test_tile_scheduler_supports_only_its_declared_clusters(
+    build: Build, cluster: tuple[int, int, int], scheduler: str, served: str
 ) -> None:
     instances = declaration(cluster)["instances"]
-    instances["tiles"] = (f"//components/scheduler:{schedule}", {})
+    instances["tiles"] = (f"//components/scheduler:{scheduler}", {})
     (finding,) = check(build(cluster, instances=instances), TARGETS["sm_90a"])
-    assert (finding.code, finding.found) == ("PL0806", served)
+    assert (finding.code, finding.found) == ("PL0806", f"clusters of {served}")
 
 
-def test_a_schedule_for_clusters_does_not_fit_single_ctas(build: Build) -> None:
+def test_tile_scheduler_for_clusters_does_not_support_single_ctas(build: Build) -> None:
     instances = declaration((1, 1, 1))["instances"]
     instances["tiles"] = ("//components/scheduler:cluster_tiles", {"CM": 2, "CN": 1})
     (finding,) = check(build((1, 1, 1), instances=instances), TARGETS["sm_90a"])

@@ -91,7 +91,7 @@ def test_a_second_handover_needs_a_producer_with_all_its_warps(
     linear["transfers"] = {"bias.acc": "handover", "store.acc": "handover"}
     (finding,) = refused(linear)
     assert finding.code == "PL0071"
-    assert finding.suggestions == ('give it all of them: warps={"bias": 8}',)
+    assert finding.suggestions == ('request all of them: warps={"bias": 8}',)
     linear["warps"] = {"bias": 8}
     assert list(roles(program(linear))) == ["load", "mma", "bias", "store"]
 
@@ -155,16 +155,16 @@ def test_warps_of_a_fused_role_are_requested_by_any_member(
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ({"tiles": 1}, "a schedule runs inside every other role"),
+        ({"tiles": 1}, "a tile scheduler runs inside every other role"),
         ({"bias.aply": 4}, "has no role `aply`"),
-        ({"bias": 3}, "8 is no multiple of 3"),
+        ({"bias": 3}, "8 is not a multiple of 3"),
         ({"bias": 2}, "whole warpgroups"),
-        ({"bias": 16}, "8 is no multiple of 16"),
+        ({"bias": 16}, "8 is not a multiple of 16"),
         ({"mma": 4}, "too many items of `ab`"),
-        ({"bias": 0}, "8 is no multiple of 0"),
+        ({"bias": 0}, "8 is not a multiple of 0"),
     ],
 )
-def test_warps_that_cannot_be(
+def test_invalid_warp_request_reports_the_reason(
     linear: dict[str, Any], refused: Refused, request_: dict[str, int], said: str
 ) -> None:
     clauses = {**linear, "transfers": {"bias.acc": "handover"}, "warps": request_}
@@ -173,7 +173,7 @@ def test_warps_that_cannot_be(
     assert said in finding.message
 
 
-def test_measured_registers_go_before_promised_ones(
+def test_measured_registers_override_declared_ones(
     linear: dict[str, Any], parts: dict[str, Contract]
 ) -> None:
     spec = parse_declaration(**linear)
@@ -207,17 +207,20 @@ def test_stages_may_be_fixed(linear: dict[str, Any], program: Build) -> None:
 @pytest.mark.parametrize(
     ("request_", "help_"),
     [
-        ({"mma.ab": 3}, "stages belong to the producer: `load.ab`"),
-        ({"load.ba": 3}, "did you mean `load.ab`?"),
-        ({"load.ab": 1}, "ask for 2, or let the placement choose"),
-        ({"mma.acc": 1}, "known: load.ab"),
+        ({"mma.ab": 3}, ("use the producer's port: `load.ab`",)),
+        ({"load.ba": 3}, ("did you mean `load.ab`?",)),
+        (
+            {"load.ab": 1},
+            ("set `load.ab` to 2 in `stages`", "or remove it: the placement then chooses"),
+        ),
+        ({"mma.acc": 1}, ("known: load.ab",)),
     ],
 )
-def test_stages_that_cannot_be(
-    linear: dict[str, Any], refused: Refused, request_: dict[str, int], help_: str
+def test_invalid_stage_request_is_reported(
+    linear: dict[str, Any], refused: Refused, request_: dict[str, int], help_: tuple[str, ...]
 ) -> None:
     (finding,) = refused({**linear, "stages": request_})
-    assert (finding.code, finding.suggestions) == ("PL0073", (help_,))
+    assert (finding.code, finding.suggestions) == ("PL0073", help_)
 
 
 def test_rows_through_two_rings(
