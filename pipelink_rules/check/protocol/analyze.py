@@ -1,6 +1,6 @@
-"""Which problems does the protocol of a program have, for all stages and work items it may get?
+"""Problems of a protocol for all stage counts and work tiles that are possible.
 
-One case is a composition: it is free of deadlock and races for every number of work items, or not.
+A case is a composition; it is analyzed for deadlocks and races for every number of work tiles.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from pipelink_rules.check.protocol.races import aliases, overruns, races, recycl
 from pipelink_rules.check.protocol.vector_clocks import VectorClocks
 
 P = TypeVar("P", bound=Problem, covariant=True)
-# Where these are found, nothing can be said about order.
+# With one of these, order cannot be analyzed.
 _NO_ORDER = (WrongArrivals, WrongThreads, UnwrittenRead)
 # kind of group -> problem where it is pending when registers are used, and at the end of a role
 TOUCHED: dict[str, type[AccumulatorsInFlight | TensorLoadInFlight]] = {
@@ -57,9 +57,9 @@ NOT_AWAITED: dict[str, type[MmaNotAwaited | StoreNotAwaited | TensorAccessNotAwa
 
 
 def analyze_case(composition: Composition) -> tuple[Problem, ...]:
-    """Every problem of a composition; order is judged only where the counts are right.
+    """Return all problems of a composition; order is analyzed only if the counts are right.
 
-    A periodic composition is judged for all numbers of periods; a finite one is one run.
+    A periodic composition is analyzed for all numbers of periods; a finite one is one run.
     """
     problems = list(
         missing_arrivals(composition) if composition.finite else count_errors(composition)
@@ -81,7 +81,7 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
 
 
 def deadlock(graph: EventGraph, cycle: tuple[Edge, ...]) -> Deadlock:
-    """The cycle as a problem of the barriers it passes."""
+    """Return the problem of a cycle, with its barriers."""
     targets = sorted(
         {graph.event_of[node].target for node, _, _ in cycle if node in graph.event_of}
     )
@@ -114,10 +114,10 @@ class Found(Generic[P]):
 def find_problems(
     protocol: ProtocolIndex, stages: Mapping[str, int] | None = None
 ) -> list[Found[Problem]]:
-    """Every kind of problem once per target and pair of clauses, the smallest case first.
+    """Return every kind of problem once per target and pair of clauses, the smallest case first.
 
-    `stages`: judge only these counts (a placement's); without it all that a placement may choose.
-    Raises TooLong.
+    `stages`: analyze only these counts (of a placement) instead of all that it may choose.
+    Raise TooManyOperations.
     """
     program = protocol.program
     choices = stage_choices(program) if stages is None else [dict(stages)]
@@ -126,12 +126,14 @@ def find_problems(
     for number, choice in enumerate(choices):
         counts = {choice[name] for name in loops}
         for place, work in enumerate(sequences(fields, counts, short=number > 0)):
-            last = place % 2 == 1  # trip counts that are neighbours, in both orders
+            last = place % 2 == 1  # adjacent trip counts, in both orders
             composition, problems = compose(protocol, choice, work, self_last=last)
             problems = problems or list(analyze_case(composition))
             if (not number and len(work) != 1) or not fields:
                 run = composition
-                if protocol.ctas > 1:  # before and after its items a CTA is alone with itself
+                if (
+                    protocol.ctas > 1
+                ):  # before and after its work tiles a CTA uses only its own objects
                     run, _ = compose(protocol, choice, work, alone=True)
                 problems += _whole_runs(run, problems)
             for problem in problems:
@@ -140,14 +142,14 @@ def find_problems(
 
 
 def _whole_runs(composition: Composition, known: list[Problem]) -> list[Problem]:
-    """Runs of no and of a few periods, with all that happens before and after them."""
+    """Analyze runs of zero and a few periods with prologue and epilogue."""
     if known:
         return []
     return [problem for periods in (0, 3) for problem in analyze_case(unroll(composition, periods))]
 
 
 def is_live(protocol: ProtocolIndex, stages: Mapping[str, int], work: list[Item]) -> bool:
-    """Whether these stage counts run without a deadlock."""
+    """Return whether these stage counts run without a deadlock."""
     composition, problems = compose(protocol, stages, work)
     return not problems and not any(
         isinstance(problem, Deadlock) for problem in analyze_case(composition)

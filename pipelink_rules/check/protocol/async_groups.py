@@ -1,4 +1,4 @@
-"""When is a group of asynchronous operations over, and how many are in flight at an action?
+"""Completion of async groups, and the number of groups that are pending at an action.
 
 `await N` waits until at most N of the latest groups of its kind are pending (PTX ISA,
 wgmma.wait_group and cp.async.bulk.wait_group); groups complete in the order they were committed.
@@ -18,10 +18,10 @@ GROUPS: tuple[str, ...] = (Kind.MMA, Kind.STORE, Kind.TENSOR_LOAD, Kind.TENSOR_S
 
 
 def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
-    """Position of a group -> position of the await that proves it over.
+    """Return position of a group -> position of the await after which it is complete.
 
-    Positions of later periods go on counting (period * length + position); groups that no await
-    ever covers are left out.
+    Positions of later periods continue to count (period * length + position).  Groups that no await
+    covers are omitted.
     """
     over: dict[int, int] = {}
     present = {action.kind for action in actions}
@@ -54,11 +54,11 @@ def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
 def in_flight(
     actions: Sequence[Action], rounds: int = 2
 ) -> tuple[list[tuple[int, str, int]], dict[str, int]]:
-    """What may be pending too long: (touches, groups of each kind at the end).
+    """Return what may be pending too long: (touches, groups of each kind at the end).
 
     touches: (position, kind, groups that may be pending there) where that is more than allowed, in
     one of the first `rounds` periods: wgmma groups write registers, and so do tensor loads.  While
-    later loads are pending, what is written is taken to come from those awaited before.
+    later loads are pending, written data is assumed to come from loads awaited before.
     """
     pending = dict.fromkeys(GROUPS, 0)
     loaded: tuple[int, bool] = (-1, False)  # item of the last load; some of its loads are over
@@ -85,7 +85,7 @@ def in_flight(
 def fences_after(
     actions: Sequence[Action], process: int, ends: Sequence[Position], finite: bool
 ) -> tuple[Position, ...]:
-    """For each end the first fence::before_thread_sync that follows it in its process."""
+    """Return for each end the first fence::before_thread_sync that follows it in its process."""
     places = [at for at, action in enumerate(actions) if action.kind == Kind.BEFORE]
     found = []
     for _, end in ends:
@@ -99,7 +99,7 @@ def fences_after(
 
 
 def fence_of(actions: Sequence[Action], position: int, finite: bool) -> tuple[int, int] | None:
-    """(position, periods ago) of the last fence::after_thread_sync in front of an action."""
+    """Return (position, periods ago) of the last fence::after_thread_sync before an action."""
     places = [at for at, action in enumerate(actions) if action.kind == Kind.AFTER]
     number = bisect_right(places, position)
     if number:

@@ -1,8 +1,8 @@
-"""Which steps must have been done for a step to be possible?  -> the shortest run that leads to it.
+"""Backward search: the shortest run to an action, from the actions that it requires.
 
-No choice is made on the way: a wait asks for all the arrivals of its phase, a step for those before
-it in its process.  So this is quick however many processes there are; but it knows only where to
-go, and not what else may go wrong: where something does, a search has to find the way.
+There is no choice: a wait requires all arrivals of its phase, an action those before it in its
+process.  So this is fast for any number of processes.  It does not look for faults on the way: if
+there are some, the forward search of counterexample.py has to find a run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Steps = tuple[tuple[int, int, bool], ...]  # process, position, whether a copy l
 
 
 class BackwardSearch:
-    """A run that grows by what it is asked to reach."""
+    """A run that is extended until the requested action is reached."""
 
     def __init__(self, system: TransitionSystem):
         self.system = system
@@ -26,7 +26,7 @@ class BackwardSearch:
         self.steps: list[tuple[int, int, bool]] = []
         self._barred: dict[int, int] = {}  # process -> position that it may not go beyond
         self._held: Place | None = None  # a copy that does not land
-        self._asked: list[int] = []
+        self._requested: list[int] = []
         self._givers: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
         for index, program in enumerate(system.programs):
             for position, action in enumerate(program):
@@ -39,21 +39,21 @@ class BackwardSearch:
     def reach(
         self, place: Place, barred: dict[int, int] | None = None, held: Place | None = None
     ) -> bool:
-        """Goes on until a process is about to do an action; whether it could.
+        """Continue until a process is about to perform an action; return whether it can.
 
-        barred: how far other processes may go.  held: a copy that stays on its way.
+        barred: how far other processes may go.  held: a copy that does not complete.
         """
-        self._barred, self._held, self._asked = barred or {}, held, []
+        self._barred, self._held, self._requested = barred or {}, held, []
         return self._reach(*place)
 
     def _reach(self, index: int, position: int) -> bool:
-        if index in self._asked:
+        if index in self._requested:
             return False  # it waits for itself
-        self._asked.append(index)
+        self._requested.append(index)
         done = True
         while done and self.state.positions[index] < position:
             done = self._step(index)
-        self._asked.pop()
+        self._requested.pop()
         return done and self.state.positions[index] == position
 
     def _step(self, index: int) -> bool:
@@ -73,7 +73,7 @@ class BackwardSearch:
         return True
 
     def _supply(self, action: Action) -> bool:
-        """Does all that a wait waits for."""
+        """Perform all actions that a wait waits for."""
         for index, position in self._givers[action.kind, action.target, action.item]:
             if self.state.positions[index] <= position and not self._reach(index, position + 1):
                 return False
@@ -85,7 +85,7 @@ class BackwardSearch:
         return True
 
     def act(self, place: Place) -> Fault | None:
-        """Does the action that was reached; what goes wrong there."""
+        """Perform the action that was reached and return its fault."""
         index, position = place
         after, fault = self.system.act(self.state, index)
         self.steps.append((index, position, False))
@@ -97,7 +97,7 @@ class BackwardSearch:
 def meetings(
     system: TransitionSystem, first: Origin, second: Origin
 ) -> Iterator[tuple[Steps, Fault]]:
-    """Runs in which two accesses of a stage meet in the wrong way, for the first of their pairs."""
+    """Yield runs in which two accesses of a stage conflict, for the first of their pairs."""
     at: dict[tuple[str, int], list[Place]] = defaultdict(list)  # memory, item
     for y in _places(system, second):
         at[system.at(y).target, system.at(y).item].append(y)
@@ -114,7 +114,7 @@ def meetings(
 
 
 def _ordered(system: TransitionSystem, x: Place, y: Place) -> bool:
-    """Whether one must come after the other: data and their readers, a stage and its next use."""
+    """Return whether one must follow the other: data and readers, a stage and its next use."""
     first, second = system.at(x), system.at(y)
     if first.item == second.item:
         return first.kind in WRITES and second.kind not in WRITES
@@ -132,7 +132,7 @@ def _places(system: TransitionSystem, origin: Origin) -> list[Place]:
 
 def _meet(system: TransitionSystem, x: Place, y: Place) -> Iterator[tuple[BackwardSearch, Fault]]:
     kind = system.at(x).kind
-    # The second while the first is not over, though it has begun.
+    # The second while the first has started but is not complete.
     search = BackwardSearch(system)
     if search.reach((x[0], x[1] + 1)):
         barred = {x[0]: _over(system, x)} if kind in (Kind.MMA, Kind.STORE) else {}
@@ -140,7 +140,7 @@ def _meet(system: TransitionSystem, x: Place, y: Place) -> Iterator[tuple[Backwa
             fault = search.act(y)
             if fault:
                 yield search, fault
-    # The second before the first; that is seen at once, or when the first one comes.
+    # The second before the first; the fault is at the second, or at the first later.
     search = BackwardSearch(system)
     if x[0] != y[0] and search.reach(y, {x[0]: x[1]}):
         before = search.state
@@ -154,7 +154,7 @@ def _meet(system: TransitionSystem, x: Place, y: Place) -> Iterator[tuple[Backwa
 
 
 def _over(system: TransitionSystem, group: Place) -> int:
-    """The position at which the await of a group stands."""
+    """Return the position of the await of a group."""
     index, position = group
     pending = system.pending[index]
     while position + 1 < len(pending) and group in pending[position + 1]:

@@ -1,9 +1,9 @@
-"""For which stage counts and work items is a protocol judged?
+"""Cases of a protocol: the stage counts and work tiles that are analyzed.
 
-Every trip count of an inner loop is a work item of its own kind.  Small ones and those around the
+Every trip count of an inner loop is a different kind of work tile.  Small ones and those around the
 stage counts behave differently (a ring wraps around inside, at the end of, or only after a work
-item); beyond 2 S + 1 a loop repeats what it did before.  Each is judged as a period of its own, and
-so are mixed sequences, because cursors run on across work items.
+tile); beyond 2 S + 1 a loop repeats what it did before.  Each is analyzed as a separate period, and
+so are mixed sequences, because cursors continue across work tiles.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from pipelink_rules.model.program import Program
 
 Stages = dict[str, int]
 Item = dict[str, int]
-FEW = 512  # of a field with no more values than this the last one is judged, too
+FEW = 512  # of a field with at most this many values the last one is analyzed, too
 
 
 class Range(NamedTuple):
-    """What a field of the work item may be; `maximum` None = any."""
+    """The values of a work field; `maximum` None = any."""
 
     minimum: int
     maximum: int | None
 
     def clip(self, value: int) -> int:
-        """The nearest value of the range."""
+        """Return the nearest value of the range."""
         value = max(value, self.minimum)
         return value if self.maximum is None else min(value, self.maximum)
 
 
 def stage_choices(program: Program) -> list[Stages]:
-    """Stage counts that stand for all that a placement may choose; the first are the smallest.
+    """Return stage counts that represent all that a placement may choose, the smallest first.
 
     A producer waits until the item is released that is as many items before as there are stages.
     So more stages only take orders away: what the smallest counts do not block, none blocks, and
     what is ordered with the largest is ordered with all.  A ring is used again the sooner the fewer
-    stages it has: its own reuse is judged with its smallest count and the largest ones of others.
+    stages it has: its own reuse is analyzed with its smallest count and the largest ones of others.
     """
     low = {channel.name: channel.minimum for channel in program.channels}
     high = {channel.name: channel.maximum for channel in program.channels}
@@ -50,7 +50,7 @@ def stage_choices(program: Program) -> list[Stages]:
 
 
 def ranges(program: Program) -> dict[str, Range]:
-    """The fields that loops and byte counts depend on, with the values all roles allow."""
+    """Return the fields that loops and byte counts depend on, with the values all roles allow."""
     contracts = [item.variant.contract for item in program.instances]
     used = sorted({name for contract in contracts for name in _used(contract)})
     found = {}
@@ -71,7 +71,7 @@ def ranges(program: Program) -> dict[str, Range]:
 
 
 def looping(program: Program) -> frozenset[str]:
-    """The channels that move more than a fixed number of items per work item."""
+    """Return the channels that move a variable number of items per work tile."""
     contracts = {item.name: item.variant.contract for item in program.instances}
     return frozenset(
         channel.name
@@ -83,7 +83,7 @@ def looping(program: Program) -> frozenset[str]:
 def sequences(
     fields: Mapping[str, Range], stages: Iterable[int], short: bool = False
 ) -> Iterator[list[Item]]:
-    """Periods to judge: one work item each, then mixed ones.
+    """Yield the periods to analyze: one work tile each, then mixed ones.
 
     `short`: a few that wrap around inside, at the end of and between work items.
     """

@@ -1,9 +1,8 @@
-"""What is the protocol of a program for given stages and work items?  ProtocolIndex -> Composition.
+"""Composition of a protocol for given stages and work tiles: ProtocolIndex -> Composition.
 
-All CTAs of a cluster do the same, to what stands where they are.  Seen from a CTA, another one
-stands so many steps along both axes, round the cluster.  Everybody's copies and releases go to
-CTAs that stand the same steps away, so the actions of the first CTA are those of all, with other
-names.
+All CTAs of a cluster perform the same actions on their own objects and on those of CTAs at the same
+offsets along both axes, modulo the cluster.  So the actions of the first CTA are those of all, with
+other names.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, in_cta, 
 from pipelink_rules.check.protocol.protocol_problems import Problem, UnequalBarrierUse, UnequalRates
 from pipelink_rules.model.program import HANDOVER, Channel
 
-_OBJECT = re.compile(r"[^ \[]*")  # of `store.staging warpgroup 1[0]`: what is there once a CTA
+_OBJECT = re.compile(r"[^ \[]*")  # of `store.staging warpgroup 1[0]`: what exists once per CTA
 
 
 def compose(
@@ -37,10 +36,10 @@ def compose(
     alone: bool = False,
     self_last: bool = False,
 ) -> tuple[Composition, list[Problem]]:
-    """The composition whose period is the given work items, and what already contradicts.
+    """Return the composition whose period is the given work tiles, and the problems found already.
 
-    Every CTA of a cluster that shares data has processes, barriers and memories of its own.
-    alone: one CTA that copies everything itself.  own_last: it releases to others first.
+    Every CTA of a cluster that shares data has separate processes, barriers and memories.
+    alone: one CTA that copies everything itself.  self_last: it releases to other CTAs first.
     """
     rank = None if alone or protocol.ctas == 1 else 0
     runs = [
@@ -75,7 +74,7 @@ def compose(
 def _agreed(
     runs: list[ProcessBuilder], memory: str, channel: Channel, problems: list[Problem]
 ) -> int:
-    """Items per period of a ring: what its producer makes, every consumer must take."""
+    """Return the items per period of a ring; report consumers that consume another number."""
     made, origin = 0, Origin(*channel.producer)
     for run in runs:
         if (memory, channel.producer) in run.moves:
@@ -97,7 +96,7 @@ def _agreed(
 
 
 def _turns(runs: list[ProcessBuilder], name: str, problems: list[Problem]) -> int:
-    """Generations per period of a named barrier: every role that uses it comes as often."""
+    """Return the generations per period of a named barrier; report roles with another number."""
     turns = [(run.turns[name], run) for run in runs if name in run.turns]
     for turn, run in turns:
         if turn != turns[0][0]:
@@ -108,7 +107,7 @@ def _turns(runs: list[ProcessBuilder], name: str, problems: list[Problem]) -> in
 
 
 class CtaNames(dict[str, str]):
-    """The names of the first CTA's objects, and of those it reaches, as another CTA has them."""
+    """Names of the objects that the first CTA uses -> those that another CTA uses instead."""
 
     def __init__(self, protocol: ProtocolIndex, cta: int):
         self.cta = cta
@@ -122,7 +121,7 @@ class CtaNames(dict[str, str]):
                     self.update(zip(ring_names(channel, share, place), there, strict=True))
 
     def __missing__(self, name: str) -> str:
-        """A buffer, a named barrier or a role; what has no dot is in no CTA's shared memory."""
+        """Name a buffer, named barrier or role; a name without a dot is not in shared memory."""
         if "." not in name:
             return self.setdefault(name, name)
         found = _OBJECT.match(name)
@@ -131,7 +130,7 @@ class CtaNames(dict[str, str]):
 
 
 def in_all_ctas(protocol: ProtocolIndex, first: Composition) -> Composition:
-    """The composition of a whole cluster, from that of its first CTA."""
+    """Return the composition of a whole cluster from that of its first CTA."""
     barriers, memories, named = dict(first.barriers), dict(first.memories), dict(first.named)
     processes = list(first.processes)
     for cta in range(1, protocol.ctas):

@@ -1,9 +1,8 @@
-"""Which is the shortest run into a problem?  -> its steps, or nothing where it is too long to find.
+"""Counterexamples: the shortest run into a problem, if a bounded search finds one.
 
-A run that leads straight to the clauses of the problem is taken where there is one.  Else steps are
-tried in the order of their number, a bounded number of times: the same on every machine.  Waits,
-reads and awaits are done together with what follows them: they let nobody else go on, and whatever
-they meet they also meet later.
+A run from the backward search is used if there is one.  Otherwise runs are searched breadth-first,
+with a limit that is the same on every machine.  Waits, reads and awaits are merged with the action
+that follows: they enable no other process, and a fault at them can also occur later.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ FAULTS: dict[type[Problem], str] = {
 
 
 class CounterexampleStep(NamedTuple):
-    """The next action of a process, or, `lands`, what it has copied arrives."""
+    """The next action of a process, or the completion of its copy (`lands`)."""
 
     process: int
     position: int
@@ -61,7 +60,7 @@ class CounterexampleStep(NamedTuple):
 
 
 class Counterexample(NamedTuple):
-    """A run into a problem.  `fault`: what its last step does; None: `stuck` wait for ever."""
+    """A run into a problem.  `fault`: that of its last step; None: `stuck` wait forever."""
 
     run: Composition
     steps: tuple[CounterexampleStep, ...]
@@ -72,9 +71,9 @@ class Counterexample(NamedTuple):
 def find_counterexample(
     composition: Composition, problem: Problem, limit: int = MOST_TRIES, straight: bool = True
 ) -> tuple[Counterexample | None, int]:
-    """The schedule, if one is found within `limit` tries, and how many are left.
+    """Return the counterexample, if one is found within `limit` tries, and the tries left.
 
-    straight=False: by the search alone.
+    straight=False: by forward search alone.
     """
     periods = _periods(composition)
     if periods * sum(len(process.period) for process in composition.processes) > MOST_ACTIONS:
@@ -105,7 +104,7 @@ def _periods(composition: Composition) -> int:
 
 
 def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[int, set[Origin]]:
-    """The processes that block each other, and the clauses they wait at."""
+    """Return the processes that block each other, and the clauses they wait at."""
     if isinstance(problem, StarvedWait):
         clause = problem.action.origin
         return {
@@ -130,7 +129,7 @@ class _Search:
         self.came: dict[RunState, tuple[RunState, tuple[CounterexampleStep, ...]] | None] = {}
 
     def between(self, fault: Fault, clauses: list[Origin]) -> bool:
-        """Whether a fault is about these clauses."""
+        """Return whether a fault is about these clauses."""
         clause = self._origin(fault.place)
         if len(clauses) == 1 or fault.kind == ROUND:
             return clause in clauses
@@ -143,7 +142,7 @@ class _Search:
         return self.system.programs[place[0]][place[1]].origin
 
     def meeting(self, clauses: list[Origin]) -> Counterexample | None:
-        """The shortest run that leads straight to two clauses; None where there is none."""
+        """Return the shortest run of the backward search to two clauses, if there is one."""
         if not self.system.usable:
             return None
         found = [
@@ -154,7 +153,7 @@ class _Search:
         return min(found, key=lambda run: len(run.steps), default=None)
 
     def end(self) -> Counterexample | None:
-        """The shortest run that leads straight to where processes wait for ever."""
+        """Return the run of the backward search to where processes wait forever, if any."""
         if not self.system.usable:
             return None
         stuck = self._stuck(self._onward(self.system.start()))
@@ -168,7 +167,7 @@ class _Search:
         )
 
     def search(self) -> Counterexample | None:
-        """The shortest one, by the number of its steps."""
+        """Return the counterexample with the fewest steps."""
         if not self.system.usable:
             return None
         start = self.system.start()
@@ -213,7 +212,7 @@ class _Search:
     def _block(
         self, state: RunState, index: int
     ) -> Iterator[tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]]:
-        """The actions up to the next one that another process may notice."""
+        """Yield the actions up to the next one that another process may observe."""
         steps: list[CounterexampleStep] = []
         now, before = state, str(Kind.WAIT)
         while (action := self.system.action(now, index)) is not None:
@@ -233,7 +232,7 @@ class _Search:
             yield tuple(steps), now, None
 
     def _stuck(self, state: RunState) -> tuple[tuple[int, int], ...]:
-        """The waits of the processes that block each other, where they wait for ever."""
+        """Return the waits of the processes that block each other, if they wait forever."""
         if not self.waits:
             return ()
         found = []
@@ -246,7 +245,7 @@ class _Search:
         return tuple(found) if all(self._waiting(last, p) == (p, at) for p, at in found) else ()
 
     def _waiting(self, state: RunState, index: int) -> tuple[int, int] | None:
-        """The wait that a process comes to next and cannot pass."""
+        """Return the next wait of a process, if it cannot pass it."""
         program = self.system.programs[index]
         for position in range(state.positions[index], len(program)):
             action: Action = program[position]
@@ -257,7 +256,7 @@ class _Search:
         return None
 
     def _onward(self, state: RunState) -> RunState:
-        """The state after everything that can still be done."""
+        """Return the state after all actions that are still possible."""
         moved = True
         while moved:
             moved = False

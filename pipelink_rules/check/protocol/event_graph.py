@@ -1,8 +1,9 @@
-"""Which action happens before which?  Composition -> the periodic graph of its events.
+"""Event graph of a composition: a periodic graph of what happens before what.
 
 An edge (u, v, d) says that u in period t happens before v in period t + d.  Nodes are the actions
-of the processes, in a chain each, and the events nobody executes: a phase is complete, a copy has
-arrived, a named barrier has met.  A finite composition gives a graph whose distances are all 0.
+of the processes, in a chain each, and the events that no process executes: a phase completes, a
+copy arrives, a named barrier completes.  A finite composition gives a graph whose distances are all
+0.
 
     load:  wait empty ──▶ expect ──▶ copy ──▶ (back to the start, d = 1)
              ▲ d = stages    │         └──▶ arrived
@@ -41,8 +42,8 @@ class MemoryAccess(NamedTuple):
     writes: bool
     asynchronous: bool
     period: int  # how many periods the item is ahead of the action
-    ends: tuple[Position, ...]  # any of them proves that it is over; () = never
-    exports: tuple[Position, ...] = ()  # in tensor memory: that other threads may know it
+    ends: tuple[Position, ...]  # after any of them it is complete; () = never
+    exports: tuple[Position, ...] = ()  # in tensor memory: when other threads may rely on it
 
 
 class BarrierUse(NamedTuple):
@@ -99,13 +100,13 @@ class EventGraph:
             self._access(index)
 
     def split(self, item: int, items: int) -> tuple[int, int]:
-        """An item as (item of period 0, periods ahead)."""
+        """Return an item as (item of period 0, periods ahead)."""
         if self.finite:
             return item, 0
         return item % items, item // items
 
     def action_of(self, use: BarrierUse) -> Action:
-        """The clause behind a use: that of the commit for what comes on its own."""
+        """Return the action of a use; for the tensor core, the commit."""
         action = self.actions[use.node]
         if action is not None:
             return action
@@ -113,7 +114,7 @@ class EventGraph:
         return self.composition.processes[index].period[core.commits[self.position[use.node]]]
 
     def label(self, node: int) -> str:
-        """The node in words."""
+        """Describe a node."""
         action = self.actions[node]
         if action is not None:
             return f"{action.origin.owner}: {action.origin.text}"
@@ -139,9 +140,9 @@ class EventGraph:
                 self.before[first].append((len(self.actions) - 1, 1))
 
     def _tensor_cores(self) -> None:
-        """Chains of nodes after those of the processes: the mma in front of commit n are over.
+        """Append chains of nodes: the mma before commit n are complete.
 
-        Each has a place in the clocks like a process, so that the ends of an mma have one.
+        Each has an entry in the clocks, like a process, so that the ends of an mma have one.
         """
         for index, process in enumerate(self.composition.processes):
             places = [
@@ -197,7 +198,7 @@ class EventGraph:
             elif kind in (Kind.ARRIVE, Kind.SIGNAL):
                 self.before[event].append((node, ahead))
                 self.arrivals[target, item].append(use)
-            else:  # comes on its own, some time after
+            else:  # asynchronous: some time later
                 if kind == Kind.TENSOR_COMMIT:
                     core, commits = self.cores[index]
                     node = self.base[core] + commits.index(position)
@@ -249,7 +250,7 @@ class EventGraph:
             )
 
     def _commits(self, index: int, position: int) -> tuple[Position, ...]:
-        """The commit that proves an mma over; those of later periods count on."""
+        """Return the commit that completes an mma; positions of later periods continue to count."""
         if index not in self.cores:
             return ()
         core, commits = self.cores[index]

@@ -1,7 +1,7 @@
-"""How long do the operations of a protocol take on a target?  Estimates, in cycles of an SM.
+"""Initiation interval of a pipeline, from estimated latencies in cycles of an SM.
 
-They are what a kernel of one CTA per SM meets when its data come from the L2 cache, rounded: meant
-for comparing stage counts and for saying what bounds a pipeline, not for predicting seconds.
+The latencies are rounded ones of a kernel with one CTA per SM and data in the L2 cache.  They serve
+to compare stage counts and to name the bottleneck of a pipeline, not to predict seconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LATENCIES: dict[str, Latency] = {
 
 
 def latency_of(target: str) -> Latency:
-    """The estimates of a target; those of Hopper where there are no others."""
+    """Return the estimates of a target; those of Hopper if it has none."""
     return LATENCIES.get(target, LATENCIES["sm_90a"])
 
 
@@ -61,9 +61,9 @@ class Interval(NamedTuple):
 
 
 def interval(protocol: ProtocolIndex, stages: Mapping[str, int]) -> Interval | None:
-    """The interval per trip of the inner loop, or per work item where there is none.
+    """Return the interval per trip of the inner loop, or per work tile if there is none.
 
-    None where the program has no protocol, or none that runs.
+    The result is None if the program has no protocol, or none that runs.
     """
     fields, loops = ranges(protocol.program), looping(protocol.program)
     most = max((stages[name] for name in loops), default=0)
@@ -100,7 +100,7 @@ def _periodic(
 
 
 def timed_edges(graph: EventGraph, protocol: ProtocolIndex, latency: Latency) -> Iterator[Edge]:
-    """The edges of the graph with cycles, and those of the engines."""
+    """Yield the edges of the graph with their cycles, and those of the engines."""
     for node, edges in enumerate(graph.before):
         for earlier, distance in edges:
             yield earlier, node, distance, _cost(graph, earlier, node, latency)
@@ -157,7 +157,7 @@ def _cost(graph: EventGraph, earlier: int, later: int, latency: Latency) -> int:
 def _engine(
     action: Action, protocol: ProtocolIndex, latency: Latency, period: Sequence[Action]
 ) -> int:
-    """Cycles for which the copy engine, the tensor cores or their memory are busy with it."""
+    """Return the cycles for which the copy engine, tensor cores or their memory are busy."""
     if action.kind == Kind.COPY:
         return max(action.bytes, 0) // latency.bytes
     if action.kind == Kind.STORE:
@@ -177,9 +177,9 @@ def _engine(
 
 
 def largest_ratio(nodes: int, edges: list[Edge]) -> tuple[float, list[Edge]] | None:
-    """The largest cycles/distance over all cycles of the graph, and such a cycle.
+    """Return the largest cycles/distance over all cycles of the graph, and such a cycle.
 
-    None where there is no cycle, or one that carries no token.
+    The result is None if there is no cycle, or one without a token.
     """
     ratio = 0.0
     critical: list[Edge] = []
@@ -197,7 +197,7 @@ def largest_ratio(nodes: int, edges: list[Edge]) -> tuple[float, list[Edge]] | N
 
 
 def _longer_than(nodes: int, edges: list[Edge], ratio: float) -> list[Edge]:
-    """A cycle whose cycles exceed ratio x distance, or []."""
+    """Return a cycle whose cycles exceed ratio x distance, or []."""
     start = [0.0] * nodes
     came: dict[int, Edge] = {}
     for _ in range(nodes + 1):
@@ -215,7 +215,7 @@ def _longer_than(nodes: int, edges: list[Edge], ratio: float) -> list[Edge]:
 
 
 def _closed(came: Mapping[int, Edge]) -> list[Edge]:
-    """A cycle among the edges that nodes were last moved by: its time exceeds its distance."""
+    """Return a cycle among the edges that last moved nodes: its time exceeds its distance."""
     done: set[int] = set()
     for first in came:
         way: list[int] = []
@@ -232,7 +232,7 @@ def _closed(came: Mapping[int, Edge]) -> list[Edge]:
 def _bottleneck(
     graph: EventGraph, protocol: ProtocolIndex, critical: list[Edge]
 ) -> tuple[str, tuple[str, ...]]:
-    """What bounds a pipeline whose slowest cycle this is."""
+    """Return the bottleneck of a pipeline with this slowest cycle, and its rings."""
     nodes = [edge[0] for edge in critical]
     targets = {graph.event_of[node].target for node in nodes if node in graph.event_of}
     channels = [protocol.channel_of[name] for name in targets if name in protocol.channel_of]

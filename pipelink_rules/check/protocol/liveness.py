@@ -1,6 +1,6 @@
-"""Can the processes block each other for ever?  Graph -> an order of execution, or a cycle.
+"""Liveness of an event graph: an order of execution, or a cycle of waits.
 
-A periodic graph runs for ever iff every cycle has a distance of at least 1 (a marked graph is live
+A periodic graph runs forever iff every cycle has a distance of at least 1 (a marked graph is live
 iff every cycle carries a token; Commoner, Holt et al., 1971).  Where no distance is negative, the
 cycles of distance 0 are the cycles of the edges of distance 0; where some are (an operation before
 the first work item shifts a role), periods are renumbered per node until none is.
@@ -16,14 +16,14 @@ from pipelink_rules.check.protocol.protocol_problems import Edge
 
 
 class Verdict(NamedTuple):
-    """`order` covers every node where the graph is live, else `cycle` is its proof."""
+    """`order` covers every node of a live graph; else `cycle` is a cycle without a token."""
 
     order: list[int]
     cycle: tuple[Edge, ...] = ()
 
 
 def order_of(graph: EventGraph) -> Verdict:
-    """An order in which one period can run, or the shortest cycle found."""
+    """Return an order in which one period can run, or the shortest cycle found."""
     shift = [0] * len(graph.before)
     if any(distance < 0 for edges in graph.before for _, distance in edges):
         cycle = _renumber(graph, shift)
@@ -49,7 +49,7 @@ def order_of(graph: EventGraph) -> Verdict:
 
 
 def _renumber(graph: EventGraph, shift: list[int]) -> tuple[Edge, ...]:
-    """Sets `shift` so that distance + shift[later] - shift[earlier] >= 0; else a negative cycle."""
+    """Set `shift` so that distance + shift[later] - shift[earlier] >= 0; else a negative cycle."""
     parent: dict[int, Edge] = {}
     moved = -1
     for _ in range(len(shift) + 1):
@@ -75,7 +75,7 @@ def _renumber(graph: EventGraph, shift: list[int]) -> tuple[Edge, ...]:
 def _shortest_cycle(
     graph: EventGraph, shift: list[int], after: list[list[int]], stuck: set[int]
 ) -> tuple[Edge, ...]:
-    """The shortest cycle through one of the first stuck nodes, as edges in order."""
+    """Return the shortest cycle through one of the first stuck nodes, as edges in order."""
     best: list[int] = []
     for start in sorted(stuck)[:64]:
         came: dict[int, int] = {}

@@ -1,14 +1,14 @@
-"""What do the roles of a program do to its barriers and its shared memory, and in which order?
+"""Model of a protocol: the actions of all roles on barriers and memories, in program order.
 
-A composition is a program reduced to its protocol for given stage counts and given work items.
-Every process (a role, or a representative part of one) repeats its `period` for ever; period t
-shifts the items of an object that moves P items per period by P * t.  Item i of an object with S
-stages lives in stage i mod S; an mbarrier completes it in phase i div S.
+A composition is a program reduced to its protocol for given stage counts and work tiles.  Every
+process (a role, or a representative part of one) repeats its `period` forever; period t shifts the
+items of an object that moves P items per period by P * t.  Item i of an object with S stages lives
+in stage i mod S; an mbarrier completes it in phase i div S.
 
     producer   WAIT empty i-S   ARRIVE full i   COPY ring i
     consumer   WAIT full i      MMA ring i      AWAIT mma 1   ARRIVE empty i-1
 
-Items below 0 do not exist: waiting for one returns at once, as on a fresh mbarrier (PTX ISA,
+Items below 0 do not exist: waiting for one returns immediately, as on a fresh mbarrier (PTX ISA,
 mbarrier.test_wait: the phase before the first counts as complete).
 """
 
@@ -78,31 +78,31 @@ class Origin(NamedTuple):
     text: str = ""  # "release ab lag 1"
     span: Span | None = None
     name: str = ""  # port, buffer or named barrier of the component
-    operation: Operation | None = None  # None: what the glue does at a hand-over
+    operation: Operation | None = None  # None: what the glue does at a handover
 
     @property
     def clause(self) -> str:
-        """The clause in words: "`release ab lag 1` of `mma.mma`"."""
+        """Return "`release ab lag 1` of `mma.mma`"."""
         return f"`{self.text}` of `{self.owner}`"
 
     @property
     def verb(self) -> str:
-        """The verb of the operation, if it is one."""
+        """Return the verb of the operation, if it is one."""
         return self.operation.verb if self.operation else ""
 
     @property
     def end(self) -> tuple[str, str]:
-        """(instance, port)."""
+        """Return (instance, port)."""
         return self.instance, self.name
 
     @property
     def owner(self) -> str:
-        """`mma.mma`: instance and role."""
+        """Return instance and role: `mma.mma`."""
         return f"{self.instance}.{self.role}"
 
 
 class Action(NamedTuple):
-    """One step of a process; the constants above say what the fields mean for each kind."""
+    """One action of a process; the members of Kind define the meaning of the fields."""
 
     kind: str
     target: str = ""
@@ -131,7 +131,7 @@ class Barrier(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """An array of equal pieces of shared memory, used in turn."""
+    """An array of equal slices of memory, used in rotation."""
 
     stages: int
     items: int  # per period
@@ -155,7 +155,7 @@ class Composition:
     finite: bool = False
 
     def per_period(self, action: Action) -> int:
-        """Items (or generations) per period of what the action is about."""
+        """Return the items (or generations) per period of the target of an action."""
         if action.kind == Kind.WAIT or action.kind in ARRIVALS:
             return self.barriers[action.target].items
         if action.kind in WRITES or action.kind in READS:
@@ -166,7 +166,7 @@ class Composition:
 
 
 def unroll(composition: Composition, periods: int) -> Composition:
-    """The run of `periods` periods with prologue and epilogue; items become absolute."""
+    """Return the run of `periods` periods with prologue and epilogue; items become absolute."""
     processes = []
     for process in composition.processes:
         actions = list(process.prologue)

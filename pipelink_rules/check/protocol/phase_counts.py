@@ -1,4 +1,4 @@
-"""Does every phase get the arrivals and bytes it waits for, and every item its data?"""
+"""Counts of a composition: arrivals and bytes of phases, and writes of items."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from pipelink_rules.check.protocol.protocol_problems import (
 
 
 def count_errors(composition: Composition) -> Iterator[Problem]:
-    """Phases that never complete or complete early, and items that are read unwritten."""
+    """Yield phases that never complete or complete early, and items that are read unwritten."""
     yield from _phases(composition)
     yield from _generations(composition)
     yield from _contents(composition)
 
 
 def missing_arrivals(run: Composition) -> Iterator[Problem]:
-    """Waits of a finite run for arrivals that never come: a role has begun with one too many."""
-    came: dict[tuple[str, int], int] = defaultdict(int)
+    """Yield waits of a finite run for arrivals that no role performs."""
+    arrived: dict[tuple[str, int], int] = defaultdict(int)
     for process in run.processes:
         for action in process.period:
             if action.kind == Kind.SIGNAL or action.kind in ARRIVALS:
-                came[action.target, action.item] += action.amount
+                arrived[action.target, action.item] += action.amount
     needed = {name: barrier.arrivals for name, barrier in run.barriers.items()}
     needed |= {name: barrier.threads for name, barrier in run.named.items()}
     for process in run.processes:
         for action in process.period:
             if action.kind in (Kind.WAIT, Kind.MEET) and action.item >= 0:
-                found = came[action.target, action.item]
+                found = arrived[action.target, action.item]
                 if found < needed[action.target]:
                     yield StarvedWait(action.target, action, found, needed[action.target])
                     break
@@ -62,34 +62,34 @@ def _phases(composition: Composition) -> Iterator[Problem]:
                 copies[action.barrier, action.item % items].append(action)
     for name, barrier in composition.barriers.items():
         for item in range(barrier.items):
-            came, copied = arrivals[name, item], copies[name, item]
-            found = sum(action.amount for action in came)
+            arrived, copied = arrivals[name, item], copies[name, item]
+            found = sum(action.amount for action in arrived)
             if found != barrier.arrivals:
-                first = came[0] if came else None
+                first = arrived[0] if arrived else None
                 yield WrongArrivals(name, first, item, barrier.items)
                 break
-            announced = sum(action.bytes for action in came)
-            delivered = sum(action.bytes for action in copied)
-            if announced and any(action.bytes == UNKNOWN for action in copied):
-                continue  # one bulk copy brings what was announced
-            if announced != delivered:
-                telling = [action for action in came if action.bytes] or copied
-                yield WrongBytes(name, telling[0], announced, delivered, item)
+            expected = sum(action.bytes for action in arrived)
+            transferred = sum(action.bytes for action in copied)
+            if expected and any(action.bytes == UNKNOWN for action in copied):
+                continue  # one bulk copy transfers what is expected
+            if expected != transferred:
+                telling = [action for action in arrived if action.bytes] or copied
+                yield WrongBytes(name, telling[0], expected, transferred, item)
                 break
 
 
 def _generations(composition: Composition) -> Iterator[Problem]:
-    came: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    arrived: dict[tuple[str, int], list[Action]] = defaultdict(list)
     used: dict[str, Action] = {}
     for process in composition.processes:
         for action in process.period:
             if action.kind == Kind.SIGNAL:
                 generations = composition.named[action.target].generations
-                came[action.target, action.item % generations].append(action)
+                arrived[action.target, action.item % generations].append(action)
                 used.setdefault(action.target, action)
     for name, barrier in composition.named.items():
         for generation in range(barrier.generations):
-            found = sum(action.amount for action in came[name, generation])
+            found = sum(action.amount for action in arrived[name, generation])
             if found != barrier.threads:
                 yield WrongThreads(name, used.get(name), found, barrier.threads)
                 break

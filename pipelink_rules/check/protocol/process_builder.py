@@ -1,12 +1,12 @@
-"""What does one warp set of a program do in a period of given work items?  -> Process.
+"""Actions of one warp set in a period of given work tiles: WarpSet -> Process.
 
-The operations of a role are run symbolically: a cursor per end of a ring, the stage of every
-buffer.  Cursors run on from work item to work item, as in the kernel, and so do the stages of a
-buffer.  An entry keeps nothing between its calls but the cursors of its rings, though: a role
-without a ring cannot know which stage came last, so it begins every call with the first one.
+The operations of a role are interpreted with a cursor per end of a ring and the stage of every
+buffer.  Cursors and stages continue from work tile to work tile, as in the kernel.  An entry keeps
+only the cursors of its rings between calls, though: a role without a ring does not know the last
+stage of a buffer, so it starts every call with the first one.
 
-The runtime elects one lane of every warp.  Behind a raw port one lane may act for all: what the
-contract says of an item is what all threads of the role do together.
+The runtime elects one lane of every warp.  Behind a raw port one lane may act for all: the contract
+declares what all threads of the role do together.
 """
 
 from __future__ import annotations
@@ -48,14 +48,15 @@ class Cursor:
 
     @property
     def current(self) -> int | None:
-        """The item last acquired or waited for in this call."""
+        """Return the item last acquired or waited for in this call."""
         return self.next - 1 if self.next > self.start else None
 
 
 def arrivals(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: str) -> int:
-    """Arrivals of a part by one operation on a ring; the first part's where they cannot be shared.
+    """Return the arrivals of a warp set by one operation on a ring.
 
-    What the other parts did before is ordered then by what they have in common, or it is a race.
+    If they cannot be divided, the first warp set performs all of them.  Accesses of the others then
+    need another order, or they race.
     """
     port = protocol.contracts[instance].port(name)
     if not port.raw:
@@ -70,7 +71,7 @@ def arrivals(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: st
 def announced(
     protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: str, work: Mapping[str, int]
 ) -> int:
-    """Bytes that the warps of a part announce per item of a ring port."""
+    """Return the bytes that the warps of a warp set expect per item of a ring port."""
     port = protocol.contracts[instance].port(name)
     if port.tx_bytes is None:
         return 0
@@ -80,7 +81,7 @@ def announced(
 
 
 def copied(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, op: Operation) -> int:
-    """Bytes of one tensor copy; a bulk copy brings what was announced."""
+    """Return the bytes of one tensor copy; a bulk copy transfers what is expected."""
     contract = protocol.contracts[instance]
     source, ring = contract.port(op.source), contract.port(op.target)
     if ring.tx_bytes is None:
@@ -92,12 +93,12 @@ def copied(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, op: Operat
 
 
 def _times(warp_set: WarpSet, port: Port) -> int:
-    """How often a part announces or copies an item."""
+    """Return how often a warp set expects or copies an item."""
     return int(_is_first(warp_set)) if port.raw else warp_set.warps
 
 
 def acts(protocol: ProtocolIndex, warp_set: WarpSet, instance: str, name: str) -> bool:
-    """Whether a part copies: behind a raw port one of several acts for all."""
+    """Return whether a warp set copies: behind a raw port one of several acts for all."""
     return not protocol.contracts[instance].port(name).raw or _is_first(warp_set)
 
 
@@ -106,7 +107,7 @@ def _is_first(warp_set: WarpSet) -> bool:
 
 
 class RingCursors:
-    """The state of a run, and its operations on rings."""
+    """The state of an interpreted warp set, and its operations on rings."""
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class RingCursors:
         return ring_names(channel, share, self.cta)
 
     def _step(self, memory: str, instance: str, origin: Origin) -> int:
-        """Moves a cursor on; returns the item it now stands on."""
+        """Advance a cursor and return its item."""
         end = (memory, (instance, origin.name))
         cursor = self.cursors.get(end)
         if cursor is None:
@@ -218,7 +219,7 @@ class RingCursors:
             self._add(Kind.ACCUMULATE, memory, cursor.current, origin=origin)
 
     def _copy(self, instance: str, op: Operation, item: int, origin: Origin) -> None:
-        """One copy, or the part of it that this CTA brings to every CTA of its group."""
+        """Add a copy, or the slice of it that this CTA copies to its multicast group."""
         if not acts(self.protocol, self.warp_set, instance, op.target):
             return
         channel = self.protocol.channels[instance, op.target]
@@ -233,10 +234,10 @@ class RingCursors:
             self.actions.append(Action(Kind.COPY, memory, item, 1, size, full, origin))
 
     def _reached(self, channel: Channel) -> tuple[int, ...]:
-        """The CTAs that are released to, in an order that looks alike from all of them.
+        """Return the CTAs that are released to, in an order that is the same seen from all of them.
 
-        The lanes of a warp arrive at the same time, in no order: it is judged with the own CTA
-        first and with it last.
+        The lanes of a warp arrive simultaneously, in no order: both the order with this CTA first
+        and that with this CTA last are analyzed.
         """
         if self.rank is None:
             return (self.cta,)
@@ -246,10 +247,10 @@ class RingCursors:
 
 
 class ProcessBuilder(RingCursors):
-    """Runs the operations of one part and writes down what they do."""
+    """Interprets the operations of one warp set and records its actions."""
 
     def process(self, work: Sequence[Work]) -> Process:
-        """The process of this part for a period of these work items."""
+        """Return the process of this warp set for a period of these work tiles."""
         prologue = self._once("prologue")
         started = {name: cursor.next for name, cursor in self.cursors.items()}
         turned = dict(self.turn)
@@ -310,16 +311,16 @@ class ProcessBuilder(RingCursors):
         return literal if literal is not None else evaluate(repeat.count, self.work)
 
     def _move(self, instance: str, port: Port) -> None:
-        """A hand-over, as the glue does it: take before the entry, give after it."""
+        """Add a handover as the glue performs it: read before the entry, write after it."""
         channel = self.protocol.channels.get((instance, port.name))
         if channel is None or channel.kind != HANDOVER:
             return
         memory, full, empty = self._ring(instance, port.name)
-        gives = port.direction == "out"
-        origin = self.protocol.moved(instance, port, "hand over" if gives else "take")
+        writes = port.direction == "out"
+        origin = self.protocol.moved(instance, port, "hand over" if writes else "take")
         item = self._step(memory, instance, origin)
         count = self.warp_set.warps
-        if gives:
+        if writes:
             stages = self.stages[channel.name]
             self._add(Kind.TOUCH, port.name, amount=0, origin=origin)
             self._add(Kind.WAIT, empty, item - stages, origin=origin)
@@ -353,7 +354,7 @@ class ProcessBuilder(RingCursors):
         contract = self.protocol.contracts[instance]
         buffer = next(buffer for buffer in contract.buffers if buffer.name == op.target)
         name = in_cta(f"{instance}.{buffer.name}", self.cta)
-        if role.split != "role":  # every share of the work has its own piece
+        if role.split != "role":  # every part of the work has a separate slice
             name += f" call {self.call}" if self.warp_set.role.calls > 1 else ""
             name += f" warpgroup {self.warp_set.group}" if self.warp_set.group else ""
         stages = buffer.stages
@@ -370,7 +371,7 @@ class ProcessBuilder(RingCursors):
         self._add(kind, name, self.written[name] - 1, origin=origin)
 
     def _counts_on(self, instance: str, role: Role) -> bool:
-        """Whether the role can know from call to call which stage of a buffer comes next."""
+        """Return whether the role knows from call to call which stage of a buffer is next."""
         ports = self.protocol.contracts[instance].ports
         rings = ("ring", "tensor_memory")
         return any(port.role == role.name and port.space in rings for port in ports)
@@ -384,7 +385,7 @@ class ProcessBuilder(RingCursors):
             self._add(Kind.TOUCH, port.name, amount=SOME, origin=origin)
 
     def _loads(self, instance: str, role: str) -> bool:
-        """Whether a role loads from tensor memory: what it writes may not be there yet."""
+        """Return whether a role loads from tensor memory, so that what it writes may be pending."""
         ports = self.protocol.contracts[instance].ports
         return any(port.role == role and port.space == TENSOR_MEMORY for port in ports)
 

@@ -1,9 +1,9 @@
 """Look-ups of a program's protocol: warp sets, rings, and the clause behind every action.
 
-All warps of a role run the same operations, so one process stands for them, with two exceptions.
-Where a hand-over begins or ends, every warpgroup is a process of its own, because each has its own
-share.  Where warps that are not independent share a buffer, two processes stand for any two of
-them: a race between warps of one role is a race between these two.
+All warps of a role run the same operations, so one process stands for them, with two exceptions. At
+a handover, every warpgroup is a separate process, because each has a separate ring.  Where warps
+that are not independent share a buffer, two processes stand for any two of them: a race between
+warps of one role is a race between these two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WARPGROUP = 4  # warps
 
 
 def loop_fields(program: Program) -> frozenset[str]:
-    """The fields that counts of repeats depend on."""
+    """Return the fields that counts of repeats depend on."""
     return frozenset(
         name
         for instance in program.instances
@@ -33,7 +33,7 @@ def loop_fields(program: Program) -> frozenset[str]:
 
 
 def count_names(body: tuple[Operation | Repeat, ...]) -> Iterator[str]:
-    """Names in the counts of repeats, nested ones too."""
+    """Yield the names in the counts of repeats, nested ones too."""
     for repeat in repeats(body):
         yield from names(repeat.count)
 
@@ -49,7 +49,7 @@ class WarpSet(NamedTuple):
 
 
 def warp_sets(program: Program) -> tuple[WarpSet, ...]:
-    """The parts of all roles, in program order."""
+    """Return the warp sets of all roles, in program order."""
     ends = {end for end, channel in program.channel_ends().items() if channel.kind == HANDOVER}
     contracts = {item.name: item.variant.contract for item in program.instances}
     found: list[WarpSet] = []
@@ -80,12 +80,12 @@ def warp_sets(program: Program) -> tuple[WarpSet, ...]:
 
 
 def shares_buffer(role: Role, warps: int) -> bool:
-    """Whether warps of the role use the same bytes of its buffers."""
+    """Return whether warps of the role use the same bytes of its buffers."""
     return role.split != "warp" and min(warps, evaluate(role.warps, {})) > 1
 
 
 class TooManyOperations(Exception):
-    """A role has too many operations per work item to be checked."""
+    """A role has too many operations per work tile to be analyzed."""
 
     def __init__(self, warp_set: WarpSet, origin: Origin):
         super().__init__(warp_set.name)
@@ -93,7 +93,7 @@ class TooManyOperations(Exception):
 
 
 class ProtocolIndex:
-    """A program made ready to be composed; made once, whatever the stages and work items."""
+    """Look-ups of a program that do not depend on stages and work tiles."""
 
     def __init__(self, program: Program):
         self.program = program
@@ -116,7 +116,7 @@ class ProtocolIndex:
         self._origins: dict[tuple[str, str, int], Origin] = {}
 
     def origin(self, instance: str, role: str, op: Operation) -> Origin:
-        """The origin of an operation; one object per operation and instance."""
+        """Return the origin of an operation; one object per operation and instance."""
         key = (instance, role, id(op))
         if key not in self._origins:
             self._origins[key] = Origin(
@@ -125,7 +125,7 @@ class ProtocolIndex:
         return self._origins[key]
 
     def accumulates(self, instance: str, op: Operation) -> Origin:
-        """The origin of what a tcgen05.mma does to tensor memory."""
+        """Return the origin of what a tcgen05.mma does to tensor memory."""
         port = self.contracts[instance].port(op.source)
         key = (instance, f"{port.role} -> {op.source}", id(op))
         if key not in self._origins:
@@ -134,7 +134,7 @@ class ProtocolIndex:
         return self._origins[key]
 
     def moved(self, instance: str, port: Port, verb: str) -> Origin:
-        """The origin of one end of a hand-over, which the glue does."""
+        """Return the origin of one end of a handover, which the glue performs."""
         key = (instance, port.role, id(port))
         if key not in self._origins:
             text = f"{verb} {port.name}"
@@ -143,12 +143,12 @@ class ProtocolIndex:
 
 
 def ring_names(channel: Channel, share: int, cta: int = 0) -> tuple[str, str, str]:
-    """The memory, full and empty barriers of a ring, or of one share of a hand-over, in a CTA."""
+    """Return the memory, full and empty barriers of a ring, or of a warpgroup's at a handover."""
     name = f"{channel.name}#{share}" if channel.shares > 1 else channel.name
     name = in_cta(name, cta)
     return name, f"{name}.full", f"{name}.empty"
 
 
 def in_cta(name: str, cta: int) -> str:
-    """What an object is called in a CTA of the cluster; the first one's names stay short."""
+    """Return the name of an object in a CTA of the cluster; in the first one it is unchanged."""
     return f"{name}{ELSEWHERE}{cta}" if cta else name

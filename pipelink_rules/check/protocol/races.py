@@ -1,19 +1,19 @@
-"""Which accesses of one stage are not kept in the order of its items?  Clocks -> problems.
+"""Detection of races, phase aliasing and mixed generations: vector clocks -> problems.
 
 Required order, per memory with S stages: every write of item i ends before a read of item i
 starts, and every access of item i ends before a write of item i + S starts.  All other orders
 follow, because every item is written.  Being ordered is not enough: it must be this order.
 
-In tensor memory more is required (PTX ISA, tcgen05 memory consistency model): tcgen05.mma, .ld and
+Tensor memory requires more (PTX ISA, tcgen05 memory consistency model): tcgen05.mma, .ld and
 .st are asynchronous, and neither program order nor a barrier orders them alone.
 
-    over        mma: the commit after it has arrived; ld, st: the wait after it (9.7.16.6.2)
-    before      a ld or st that is over is ordered before what follows a fence::before_thread_sync
+    complete    mma: the commit after it has arrived; ld, st: the wait after it (9.7.16.6.2)
+    before      a complete ld or st is ordered before what follows a fence::before_thread_sync
                 of its thread; a commit has that fence in it (9.7.16.6.4.2)
     after       what comes after a fence::after_thread_sync is ordered after all that was ordered
                 before the fence (9.7.16.6.3)
 
-In one thread ld and st need the wait only, and mma on one accumulator nothing: they are pipelined.
+In one thread, ld and st require only the wait, and mma on one accumulator are pipelined.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from pipelink_rules.check.protocol.protocol_problems import (
 )
 from pipelink_rules.check.protocol.vector_clocks import Row, VectorClocks
 
-# Makes the problem of two accesses: target, first, second, distance.
+# Builds the problem of two accesses: target, first, second, distance.
 Violation = Callable[[str, Action, Action, int], OrderProblem]
 
 
 def races(graph: EventGraph, clocks: VectorClocks) -> Iterator[OrderProblem]:
-    """The first violated order of every pair of actions."""
+    """Yield the first violated order of every pair of actions."""
     reported: set[tuple[int, int]] = set()
     for (target, item), accesses in graph.accesses.items():
         if ELSEWHERE in target:
@@ -69,7 +69,7 @@ def races(graph: EventGraph, clocks: VectorClocks) -> Iterator[OrderProblem]:
 def _violation(
     clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int
 ) -> Violation | None:
-    """How the order is violated.  `apart`: periods from the first access to the second."""
+    """Return how the order is violated.  `apart`: periods from the first access to the second."""
     if first.action.kind not in IN_TENSOR_MEMORY:
         return _in_shared_memory(clocks, first, second, apart)
     found = _in_tensor_memory(clocks, first, second, apart)
@@ -131,9 +131,9 @@ def _never_first(
 
 
 def aliases(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
-    """Waits whose parity may be read one phase too early or too late.
+    """Yield waits whose parity may be read one phase too early or too late.
 
-    A wait by parity tells only the current phase from the one before it (PTX ISA,
+    A wait by parity distinguishes only the current phase from the one before it (PTX ISA,
     mbarrier.test_wait), so phase p - 1 must be complete when the wait for p begins, and phase
     p + 1 must not complete while it lasts.
     """
@@ -166,7 +166,7 @@ def aliases(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
 
 
 def overruns(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
-    """Arrivals that may be counted for the phase before theirs, because it is not complete yet."""
+    """Yield arrivals that may be counted for the phase before, because it is incomplete."""
     reported: set[tuple[str, str]] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
         barrier = graph.composition.barriers.get(target)
@@ -189,7 +189,7 @@ def _lapped(
     following: tuple[int, int],
     target: str,
 ) -> bool:
-    """Whether the next phase of the stage can complete while this wait still polls.
+    """Return whether the next phase of the stage can complete while this wait still polls.
 
     It needs all its arrivals, and the bytes of all its copies.
     """
@@ -218,7 +218,7 @@ def _early(
     previous: tuple[int, int],
     target: str,
 ) -> bool:
-    """Whether the phase before of the stage may be incomplete when this wait or arrival comes."""
+    """Return whether the previous phase of the stage may be incomplete at a wait or arrival."""
     if graph.finite and previous[0] < 0:
         return False
     phase = (target, previous[0])
@@ -234,7 +234,7 @@ def _early(
 
 
 def recycled(graph: EventGraph, clocks: VectorClocks) -> Iterator[MixedGenerations]:
-    """Named barriers where someone can arrive for the next generation before this one has met."""
+    """Yield named barriers where a role can arrive for the next generation too early."""
     reported: set[str] = set()
     for (target, item), arrivals in list(graph.arrivals.items()):
         named = graph.composition.named.get(target)

@@ -1,9 +1,8 @@
-"""What can happen next in a run?  State of barriers and memories -> the states that follow.
+"""Transition system of a finite composition: a state -> the states that can follow.
 
-A run is a finite composition; a state says how far every process is, what its barriers have
-counted, what lies in its memories, which copies are on their way, and which plain accesses the
-asynchronous proxy need not have seen.  It is used to show a run into a fault, never to decide
-whether there is one.
+A state is the position of every process, the counts of barriers, the contents of memories, the
+pending copies, and the generic accesses that the asynchronous proxy may not have observed.  It is
+used to show a run into a fault, never to decide whether there is one.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ KNOWN = frozenset(
 Place = tuple[int, int]  # process, position
 Slot = tuple[str, int]  # memory, stage
 
-ORDER = "order"  # data are read before they are written, or overwritten before they are read
-PROXY = "proxy"  # an access that the other proxy need not have seen
-PHASE = "phase"  # a wait or an arrival is about another phase than it says
-ROUND = "round"  # an arrival at a named barrier counts for another round
+ORDER = "order"  # data is read before it is written, or overwritten before it is read
+PROXY = "proxy"  # an access that the other proxy may not have observed
+PHASE = "phase"  # a wait or an arrival is about another phase than intended
+ROUND = "round"  # an arrival at a named barrier counts for another generation
 
 
 class Fault(NamedTuple):
-    """What goes wrong when `place` is executed; `others` take part."""
+    """The fault when `place` is executed; `others` are involved."""
 
     kind: str
     place: Place
@@ -76,7 +75,7 @@ class TransitionSystem:
         self.pending = [list(_pending(index, p)) for index, p in enumerate(self.programs)]
 
     def _measure(self) -> None:
-        """Copies whose size is a value of the work item share what is announced."""
+        """Divide the expected bytes among copies whose size depends on the work tile."""
         announced: dict[tuple[str, int], int] = defaultdict(int)
         copies: dict[tuple[str, int], list[Place]] = defaultdict(list)
         for index, program in enumerate(self.programs):
@@ -94,7 +93,7 @@ class TransitionSystem:
                 self.bytes[place] = announced[phase] // len(places)
 
     def start(self) -> RunState:
-        """Before anything has happened."""
+        """Return the initial state."""
         phases = [(0, self.run.barriers[name].arrivals, 0) for name, _ in self.mbarriers]
         return RunState(
             (0,) * len(self.programs),
@@ -106,12 +105,12 @@ class TransitionSystem:
         )
 
     def action(self, state: RunState, index: int) -> Action | None:
-        """What a process does next."""
+        """Return the next action of a process."""
         position = state.positions[index]
         return self.programs[index][position] if position < len(self.programs[index]) else None
 
     def passes(self, state: RunState, action: Action) -> bool | None:
-        """Whether a wait passes now; None where it takes one phase for another."""
+        """Return whether a wait passes now; None at phase aliasing."""
         if action.kind == Kind.MEET:
             wanted = (action.item + 1) * self.run.named[action.target].threads
             return state.rounds[self.named[action.target]] >= wanted
@@ -124,7 +123,7 @@ class TransitionSystem:
         return item // stages, self.mbarriers[barrier, item % stages]
 
     def act(self, state: RunState, index: int) -> tuple[RunState | None, Fault | None]:
-        """The state after the next action of a process; None where it cannot be done now."""
+        """Return the state after the next action of a process (None: it waits) and the fault."""
         position = state.positions[index]
         action, place = self.programs[index][position], (index, position)
         moved = state._replace(positions=_put(state.positions, index, position + 1))
@@ -205,7 +204,7 @@ class TransitionSystem:
         return Fault(PROXY, place, tuple(met)) if met else None
 
     def land(self, state: RunState, place: Place) -> RunState:
-        """A copy has arrived: its data are there, and its bytes are counted."""
+        """Complete a copy: its data is visible and its bytes are counted."""
         action = self.at(place)
         at = self.slots[self.slot(place)]
         holds, pieces = state.contents[at]
@@ -217,19 +216,19 @@ class TransitionSystem:
         return self._counted(landed, barrier, action.barrier, 0, -self.bytes[place])
 
     def _reading(self, state: RunState) -> Iterator[Place]:
-        """The groups of all processes that may still read."""
+        """Yield the groups of all processes that may still read."""
         for index, position in enumerate(state.positions):
             yield from self.pending[index][position]
 
     def at(self, place: Place) -> Action:
-        """The action there."""
+        """Return the action there."""
         return self.programs[place[0]][place[1]]
 
     def _item(self, place: Place) -> int:
         return self.at(place).item
 
     def slot(self, place: Place) -> Slot:
-        """The piece of memory that an access is about."""
+        """Return the slot of an access."""
         action = self.at(place)
         return action.target, action.item % self.run.memories[action.target].stages
 
@@ -240,7 +239,7 @@ def _numbered(objects: dict[str, Barrier] | dict[str, Memory]) -> dict[tuple[str
 
 
 def _pending(index: int, program: tuple[Action, ...]) -> Iterator[tuple[Place, ...]]:
-    """Before every action, and at the end: the groups that no await has covered."""
+    """Yield the pending groups before every action, and at the end."""
     groups: deque[tuple[str, Place]] = deque()
     for position, action in enumerate(program):
         yield tuple(place for _, place in groups)

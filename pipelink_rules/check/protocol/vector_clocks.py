@@ -1,4 +1,4 @@
-"""What has certainly happened when a node runs?  Graph and order -> one clock per node.
+"""Vector clocks of an event graph: what has certainly happened when a node runs.
 
 The clock of a node holds, per process, the latest action that happens before the node (its
 position, counted from period 0 of the node), and a second time the latest one from which a path
@@ -57,7 +57,7 @@ class VectorClocks:
         return move
 
     def before_start(self, node: int) -> Row:
-        """What has happened before an action begins: the clock of the action in front of it."""
+        """Return what has happened before an action starts: the clock of the previous action."""
         graph = self.graph
         if graph.position[node]:
             return self.rows[node - 1]
@@ -67,7 +67,7 @@ class VectorClocks:
         return list(map(add, self.rows[last], self._move(1)))
 
     def passed(self, row: Row, ends: tuple[Position, ...], periods: int, fenced: bool) -> bool:
-        """Whether one of `ends` happens before the node of `row`, which runs `periods` later.
+        """Return whether one of `ends` happens before the node of `row`, which is `periods` later.
 
         Period 0 of the ends is `periods` before period 0 of the row.
         """
