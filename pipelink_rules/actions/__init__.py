@@ -1,1 +1,1 @@
-"""One function per node of the build: files in, files out.  Used by SCons and the CLI alike."""
+"""Build actions, shared by SCons and the CLI: each function maps files to files."""

@@ -1,12 +1,11 @@
-"""What decides whether a file of a build is stale?  Digests of nouns, of the rules, of all inputs.
+"""Build keys: digests of stage data, of the tool and of all inputs, which decide what is stale.
 
-A noun counts in two ways: with all it says, and without places and prose.  Glue and link depend on
-the second, so a comment, a moved line or a new summary in a contract or a declaration reaches the
-messages, the manifest and the map, and compiles and links nothing.
+Stage data has two digests: complete, and without source locations and prose.  Glue and link depend
+on the second.  A comment, a moved line or a new summary in a contract or a declaration therefore
+updates messages, manifest and map without compiling or linking.
 
-A build system does not see the Python that runs inside a step, so each stage has a version: a
-digest over the sources it is made of.  An edit to the placement rebuilds placements and what
-follows, and no object.
+SCons does not track the Python code of an action, so each stage has a version: a digest of its
+sources.  An edit of the placement rebuilds placements and what depends on them, but no object.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _BLANK: dict[str, object] = {"span": None, "spans": (), "summary": "", "file": "
 
 
 def strip_locations(noun: Noun) -> Noun:
-    """A program or variant with every span, summary, file name and origin left out."""
+    """Return a program or variant without spans, summaries, file names and origins."""
     return _strip(noun)
 
 
@@ -49,18 +48,18 @@ def _strip(noun: Noun) -> Noun:
 
 
 class Signatures:
-    """Digests of nouns, each computed once."""
+    """Digests of stage data, each computed once."""
 
     def __init__(self) -> None:
         # The noun is kept with its digest, so that no other one gets its id.
         self._known: dict[tuple[int, bool], tuple[object, str]] = {}
 
     def of(self, noun: object) -> str:
-        """sha256 over the text of a frozen noun."""
+        """Return sha256 over the text of a frozen noun."""
         return self._digest(noun, code=False)
 
     def of_code(self, noun: object) -> str:
-        """The same without places and prose."""
+        """Return the same without source locations and prose."""
         return self._digest(noun, code=True)
 
     def _digest(self, noun: object, *, code: bool) -> str:
@@ -74,7 +73,7 @@ class Signatures:
 
 
 def key_of(parts: Iterable[str | bytes]) -> str:
-    """The digest of everything that a result depends on."""
+    """Return the digest of everything that a result depends on."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -83,9 +82,9 @@ def key_of(parts: Iterable[str | bytes]) -> str:
 
 
 def lookup(path: Path, key: str, kind: type[Noun]) -> Noun | None:
-    """What the last run kept under the key; None where nothing was.
+    """Return what the last run stored under the key, or None.
 
-    A file that is missing, damaged or of another key is as if it had never been there.
+    A file that is missing, damaged or of another key counts as absent.
     """
     try:
         head, _, body = path.read_text(encoding="utf-8").partition("\n")
@@ -95,7 +94,7 @@ def lookup(path: Path, key: str, kind: type[Noun]) -> Noun | None:
 
 
 def store(path: Path, key: str, noun: object) -> None:
-    """Keeps a noun; what was there goes."""
+    """Store stage data, replacing what was there."""
     body = json.dumps(encode(noun), sort_keys=True)
     write_text(path, f"{_head(key, body)}\n{body}")
 

@@ -1,4 +1,4 @@
-"""The steps that make objects of components, of the device runtime and of the glue."""
+"""Actions that compile components, the device runtime and the glue to objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CompileRequest:
     """A variant to compile.  Paths are relative to the folder of the build's top."""
 
     label: str
-    variant: Callable[[], Variant]  # in full, when a step runs
+    variant: Callable[[], Variant]  # in full, when an action runs
     sources: tuple[str, ...]
     includes: tuple[str, ...]
     copts: tuple[str, ...]  # without code-generation flags: those are the variant's
@@ -30,18 +30,18 @@ class CompileRequest:
     arch: str
     out_dir: str
     declared: tuple[str, ...]  # headers of the component and of what it depends on
-    strict: bool = False  # warnings are errors, and what cannot be audited
+    strict: bool = False  # warnings and inconclusive audits are errors
 
 
 @dataclass(frozen=True)
 class PrebuiltRequest:
-    """A finished object to take over."""
+    """A prebuilt object to import."""
 
     sidecar: str
     out_dir: str
     arch: str
     includes: tuple[str, ...]  # of the device ABI
-    strict: bool = False  # what cannot be audited is an error
+    strict: bool = False  # inconclusive audits are errors
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class ObjectRequest:
     out: str
     declared: tuple[str, ...]
     flags: tuple[str, ...] = ()
-    generated: bool = False  # by us: it includes what we know, and nothing needs checking
+    generated: bool = False  # by the linker: its headers are known and not checked
 
 
 def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterable[str]) -> str:
-    """Object, shadow and record of a variant; the compiler's warnings.
+    """Write object, shadow and record of a variant; return the compiler's warnings.
 
-    inputs: every file the build watches for it; a header that the compiler read and that is not
-    among them is an error, and then nothing is written.
+    inputs: every file that the build tracks for it.  A header that the compiler read but that is
+    not among them is an error, and no file is written.
     """
     from pipelink_rules.actions.component import compile_code
 
@@ -83,21 +83,21 @@ def compile_component(request: CompileRequest, toolkit: Toolkit, inputs: Iterabl
 
 
 def write_header(variant: Variant, out: str) -> None:
-    """The header that a component's source includes."""
+    """Write the header that a component's source includes."""
     from pipelink_rules.contract.header import emit_header
 
     write_text(out, emit_header(variant))
 
 
 def compile_probe_kernel(request: CompileRequest, toolkit: Toolkit) -> None:
-    """The object of the kernel that the probe links."""
+    """Compile the kernel that the register probe links."""
     from pipelink_rules.actions.component import compile_probe
 
     compile_probe(request.variant(), request.includes, request.arch, toolkit, request.out_dir)
 
 
 def probe_component(request: CompileRequest, runtime: str, toolkit: Toolkit) -> None:
-    """Interface and sidecar of a variant: what its object needs, measured.
+    """Write interface and sidecar of a variant with the measured needs of its object.
 
     runtime: the release runtime for the target and the flags of the variant.
     """
@@ -107,7 +107,7 @@ def probe_component(request: CompileRequest, runtime: str, toolkit: Toolkit) -> 
 
 
 def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[str]) -> None:
-    """The fatbin of one source and its table of weak symbols; its headers are checked alike."""
+    """Compile one source to a fatbin and its table of weak symbols; its headers are checked too."""
     from pipelink_rules.compile.object import compile_object
 
     compile_object(
@@ -126,31 +126,35 @@ def compile_source(request: ObjectRequest, toolkit: Toolkit, inputs: Iterable[st
 
 
 def _inspect(
-    label: str, declared: Iterable[str], inputs: Iterable[str], toolkit: Toolkit, own: str = ""
+    label: str,
+    declared: Iterable[str],
+    inputs: Iterable[str],
+    toolkit: Toolkit,
+    folder: str = "",
 ) -> Callable[[str, Path], None]:
-    """The check of the compiler's list of headers.  own: folder of generated files."""
+    """Return the check of the dependency file.  folder: generated files."""
     allowed = set(inputs)
 
     def inspect(source: str, depfile: Path) -> None:
-        system = (*toolkit.includes, *([own] if own else []))
+        system = (*toolkit.includes, *([folder] if folder else []))
         require_declared(label, source, depfile, (source, *allowed), system, declared)
 
     return inspect
 
 
 def finished_files(sidecar: str) -> tuple[str, ...]:
-    """The files of a prebuilt variant: the sidecar, and the object and shadow beside it."""
+    """Return the files of a prebuilt variant: the sidecar, and object and shadow beside it."""
     path = Path(sidecar)
     stem = path.name.removesuffix(".contract.yaml")
     return tuple(str(path.with_name(stem + suffix)) for suffix in _FINISHED)
 
 
 def unpack_prebuilt(request: PrebuiltRequest, toolkit: Toolkit) -> str:
-    """Object, shadow and record of a variant from finished ones; it is probed like any other.
+    """Write object, shadow and record of a variant from prebuilt ones; return warnings.
 
-    The result says what could not be audited.  PL0904 where an object is missing, or is not the
-    one that the sidecar describes, or was made for another device ABI; what a component is refused
-    for that is being compiled.
+    The warnings state which audits are inconclusive.  Raise PL0904 if an object is missing, differs
+    from its sidecar, or was built for another device ABI, and every error that the compilation of a
+    component raises.
     """
     from pipelink_rules.actions.component import ObjectRecord, audit_object
     from pipelink_rules.contract.header import digest_of

@@ -1,8 +1,8 @@
-"""Which headers does a source really include, and were all of them declared?
+"""The headers of a source, compared with the declared ones.
 
-Two answers that must agree.  Before a compile: the declared headers that are reachable by
-`#include` lines.  After it: the compiler's own list.  A header that only the second one knows is
-an error, so that no build depends on a file it does not watch.
+Before the compilation these are the declared headers that `#include` lines reach, after it those
+in the compiler's dependency file.  A header that only the dependency file lists is an error, so
+that no build depends on a file that it does not track.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def includes_of(text: str) -> tuple[tuple[str, bool], ...]:
 def resolve(
     name: str, quoted: bool, folder: str, roots: Sequence[str], declared: Mapping[str, object]
 ) -> str | None:
-    """The declared header an include line names; None where it names another file.
+    """Return the declared header that an include line names, or None.
 
     folder: of the including file.  roots: the -I folders, in order.
     """
@@ -85,9 +85,9 @@ def require_declared(
     reachable: Iterable[str] = (),
     base: str = "",
 ) -> None:
-    """Raises PL1303 for every undeclared header, PL1313 where the compiler wrote no list.
+    """Raise PL1303 for every undeclared header, PL1313 if there is no dependency file.
 
-    reachable: headers of `deps=`, which are declared, but which no `#include` line leads to.
+    reachable: headers of `deps=`, which are declared, but which no `#include` line reaches.
     """
     if not Path(depfile).is_file():
         raise PipelinkError(

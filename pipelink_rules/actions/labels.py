@@ -1,4 +1,4 @@
-"""What does a label name?  `//package:name` in this repository, `@pipelink//...` in the library."""
+"""Labels: `//package:name` in this repository, `@pipelink//package:name` in the library."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ABI = Label(LIBRARY, "components/include", "pipelink")  # headers that every com
 
 
 def parse_label(text: str, here: Label | None = None) -> Label | None:
-    """`//a/b:c`, `//a/b` (= `//a/b:b`), `:c` (in the package of `here`), `@pipelink//a:b`.
+    """Return `//a/b:c`, `//a/b` (= `//a/b:b`), `:c` (in the package of `here`), `@pipelink//a:b`.
 
-    Labels without a repository mean the repository of `here`.  None where it is no label,
-    or one that no file could have.
+    Labels without a repository belong to the repository of `here`.  None if the text is not a
+    label, or one that no file could have.
     """
     match = _LABEL.match(text) if isinstance(text, str) else None
     if match is None or not text:

@@ -1,4 +1,4 @@
-"""Actions that make the result: link and audit, manifest and map, twins, the table of a build."""
+"""Actions after the glue: link and audit, manifest and map, twins, the summary of a build."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class LinkTimes:
 
 
 def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | None = None) -> Audit:
-    """The cubin and what was found in it; neither is left where the audit finds a difference.
+    """Write the cubin and its audit; remove both if the audit finds a difference.
 
-    spec: the declaration with its places, for findings; the program of a build has none.
+    spec: the declaration with its source locations; the program of a build has none.
     """
     from pipelink_rules.link.audit_kernel import audit
     from pipelink_rules.link.link import link
@@ -80,7 +80,7 @@ def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | No
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What is told of a link, and where.  Paths are relative to the top."""
+    """The reports about a link and their files.  Paths are relative to the top."""
 
     program: str
     check: str
@@ -94,7 +94,7 @@ class ReportRequest:
 
 
 def write_reports(request: ReportRequest) -> None:
-    """`<name>.manifest.json` for the launcher; `<name>.map.txt` and `<name>.html` for people."""
+    """Write `<name>.manifest.json` for the launcher, `<name>.map.txt` and `<name>.html`."""
     from pipelink_rules.report.html_map import render_page
     from pipelink_rules.report.manifest import manifest_of
     from pipelink_rules.report.map import render_map
@@ -108,7 +108,7 @@ def write_reports(request: ReportRequest) -> None:
 
 
 def read_link(folder: str | Path) -> Link:
-    """The link in a build folder; PL0010 where it holds no placed megakernel."""
+    """Return the link in a build folder; raise PL0010 if it contains no placed megakernel."""
     from pipelink_rules.report.diff import Link
 
     place = Path(folder)
@@ -146,7 +146,7 @@ class TwinUnit:
 
 @dataclass(frozen=True)
 class TwinRequest:
-    """The linked kernel and everything it was made of.  Paths are relative to the top."""
+    """The linked kernel and all its inputs.  Paths are relative to the top."""
 
     units: tuple[TwinUnit, ...]
     runtime: tuple[str, ...]  # sources
@@ -166,7 +166,7 @@ class TwinRequest:
 
 
 def build_twins(request: TwinRequest, toolkit: Toolkit) -> TwinReport:
-    """`<name>.twin.json` and the twins' cubins; PL0928 where the LTO twin is another kernel."""
+    """Write `<name>.twin.json` and the twins' cubins; raise PL0928 if the LTO twin differs."""
     from pipelink_rules.link import twin
 
     name = read_json(request.program, Program).name
@@ -214,7 +214,7 @@ def build_twins(request: TwinRequest, toolkit: Toolkit) -> TwinReport:
 
 
 def summary_text(build: str, names: Sequence[tuple[str, str]]) -> str:
-    """names: (target, megakernel).  "" where nothing was built."""
+    """Return the summary table; "" without a built megakernel.  names: (target, megakernel)."""
     folders = [(arch, name, Path(build, arch, "megakernels", name)) for arch, name in names]
     folders = [item for item in folders if (item[2] / f"{item[1]}.manifest.json").is_file()]
     if not folders:
@@ -227,7 +227,7 @@ def summary_text(build: str, names: Sequence[tuple[str, str]]) -> str:
 
 
 def link_seconds(build: str, arch: str, name: str) -> float | None:
-    """Seconds of the last link on this machine; None where it came from the cache."""
+    """Return the seconds of the last link on this machine; None if it came from the cache."""
     try:
         return read_json(paths.times_file(build, arch, name), LinkTimes).link_seconds
     except PipelinkError:

@@ -1,4 +1,4 @@
-"""Where does every file of a build lie?  Paths relative to the build directory."""
+"""The paths of all files of a build, relative to the build directory."""
 
 from __future__ import annotations
 
@@ -57,27 +57,27 @@ class MegakernelFiles:
     name: str
 
     def file(self, suffix: str) -> str:
-        """`file("placement.json")` is `<folder>/<name>.placement.json`."""
+        """Return `<folder>/<name>.placement.json` for "placement.json"."""
         return f"{self.folder}/{self.name}.{suffix}"
 
 
 def variants_folder(arch: str) -> str:
-    """The folder that generated headers are included from."""
+    """Return the folder that generated headers are included from."""
     return f"{arch}/variants"
 
 
 def variant_files(arch: str, variant: Variant) -> VariantFiles:
-    """Every file of a variant."""
+    """Return every file of a variant."""
     return named_files(arch, variant.name, variant.contract.component)
 
 
 def named_files(arch: str, name: str, component: str) -> VariantFiles:
-    """The same, by the variant's name."""
+    """Return the same, by the variant's name."""
     return VariantFiles(f"{variants_folder(arch)}/{name}", component)
 
 
 def megakernel_files(arch: str, name: str) -> MegakernelFiles:
-    """Every file of a megakernel."""
+    """Return every file of a megakernel."""
     return MegakernelFiles(f"{arch}/megakernels/{name}", name)
 
 
@@ -89,7 +89,7 @@ def runtime_fatbin(arch: str, name: str, flags: Iterable[str] = ()) -> str:
 
 
 def weak_table(fatbin: str) -> str:
-    """The table of weak symbols of an object without a sidecar."""
+    """Return the table of weak symbols of an object without a sidecar."""
     from pipelink_rules.toolkit.weak_symbols import weak_file
 
     return weak_file(fatbin).as_posix()

@@ -1,4 +1,4 @@
-"""Which finished objects stand in for a component's source?  Sidecars -> variants."""
+"""Prebuilt components: sidecars -> variants of a component without its source."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Prebuilt:
 
     @property
     def archs(self) -> tuple[str, ...]:
-        """The targets there are objects for."""
+        """The targets that have an object."""
         return tuple(arch for arch, _ in self.sidecars)
 
     def sidecar(self, arch: str) -> str:
-        """The sidecar for a target; KeyError where there is none."""
+        """Return the sidecar for a target; KeyError where there is none."""
         return dict(self.sidecars)[arch]
 
 
@@ -52,7 +52,7 @@ def _sorted(objects: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def arch_of(build: BuildRecord) -> str:
-    """The target an object was compiled for; "" where the sidecar does not say."""
+    """Return the target an object was compiled for; "" where the sidecar does not say."""
     return dict(build.extra).get("arch", "")
 
 
@@ -62,10 +62,10 @@ def choose(
     contracts: Mapping[str, Contract],
     flags: Mapping[str, Sequence[str]],
 ) -> tuple[MegakernelSpec, dict[str, Prebuilt]]:
-    """The spec with the parameters of prebuilt instances filled in, and instance -> variant.
+    """Return the spec with the parameters of prebuilt instances, and instance -> variant.
 
-    A variant fits where it has the parameters that the declaration gives; where several do, the
-    one that fits its neighbours.  Raises PL1310 where none or more than one does.
+    A variant matches if it has the parameters of the declaration.  If several match, the one that
+    binds with the connected instances is used.  Raise PL1310 if none or more than one remains.
     """
     open_ = [item for item in spec.instances if item.label in prebuilt]
     if not open_:
@@ -130,8 +130,10 @@ def _that_bind(
 def with_prebuilt_contracts(
     spec: MegakernelSpec, contracts: Mapping[str, Contract], chosen: Mapping[str, Prebuilt]
 ) -> tuple[MegakernelSpec, dict[str, Contract]]:
-    """Spec and contracts for binding: every prebuilt instance has a label of its own, because two
-    instances of one prebuilt component may be different variants."""
+    """Return spec and contracts in which every prebuilt instance has a separate label.
+
+    Two instances of one prebuilt component may be different variants.
+    """
     result = dict(contracts)
     instances = []
     for item in spec.instances:

@@ -1,7 +1,7 @@
-"""What does a megakernel ask for?  Names, parameters and digests: enough to know what is stale.
+"""Requested megakernels: names, parameters and digests, enough to decide what is stale.
 
-The nouns themselves (contracts bound, with places) are needed only when a step runs.  What is here
-is kept from run to run, so that a build of nothing reads no contract.
+The bound contracts themselves are needed only when an action runs.  The requests are cached from
+run to run, so that a null build reads no contract.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Nouns:
 
 
 def requests_of(nouns: Nouns, signatures: Signatures) -> RequestedMegakernel:
-    """What is known of the nouns without them."""
+    """Return the names and digests of a resolved megakernel."""
     instances = []
     for item in nouns.spec.instances:
         variant = nouns.variants[item.name]

@@ -1,4 +1,4 @@
-"""The pure steps: declaration, check, collect, place, glue.  Nouns in files -> nouns in files."""
+"""Actions without a toolkit: declaration, check, resolve, place, glue.  Files -> files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def write_spec(spec: MegakernelSpec, out: str | Path) -> None:
 def check_program(
     spec: MegakernelSpec, variants: Mapping[str, Variant], arch: str, out: str | Path
 ) -> tuple[Diagnostic, ...]:
-    """`<name>.check.json`: the findings.  Raises them all where one of them is an error.
+    """Write `<name>.check.json` and return the diagnostics; raise all of them if one is an error.
 
-    Reads contracts, not objects: it runs before anything is compiled.
+    Only contracts are read, no objects: the check runs before any compilation.
     """
     from pipelink_rules.check.check import check, resolve_checked
 
@@ -49,10 +49,10 @@ def collect_program(
     program_out: str | Path,
     plan_out: str | Path,
 ) -> None:
-    """`<name>.program.json`, and `<name>.plan.json`: the same without places and prose.
+    """Write `<name>.program.json`, and `<name>.plan.json` without source locations and prose.
 
-    declared: instance -> variant with the places of its contract; what the objects measured comes
-    from `interfaces`.  Instances that are only in `interfaces` (prebuilt) are taken from there.
+    declared: instance -> variant with the locations of its contract.  Measurements of the objects
+    come from `interfaces`, and so do prebuilt instances, which are not declared.
     """
     from pipelink_rules.program.resolve import resolve
 
@@ -71,10 +71,10 @@ def collect_program(
 def place_program(
     program: str | Path, out: str | Path, previous: str | Path | None = None
 ) -> Placement:
-    """`<name>.placement.json`.  previous: a placement to keep to where that costs nothing.
+    """Write `<name>.placement.json`.  previous: a placement to keep where that costs nothing.
 
-    The stage counts that were chosen are checked once more: the check before the placement had to
-    judge all that could be chosen by samples.
+    The chosen stage counts are checked again, because the check before the placement only samples
+    the possible ones.
     """
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem
@@ -88,10 +88,10 @@ def place_program(
 
 
 def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> None:
-    """`<name>.glue.cu`.
+    """Write `<name>.glue.cu`.
 
-    The placement is a file that may have been edited or belong to another program: it is verified
-    once more, without the solver, and its stage counts are checked.
+    The placement file may have been edited or belong to another program: it is verified without the
+    solver, and its stage counts are checked.
     """
     from pipelink_rules.glue.emit import emit_glue
     from pipelink_rules.place.problem import placement_problem
@@ -106,9 +106,9 @@ def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> N
 def allowed_findings(
     program: Program, placement: Placement, checked: str | Path
 ) -> tuple[AllowedDiagnostics, ...]:
-    """What the check found and the declaration allows, of this placement's stage counts, too.
+    """Return the allowed diagnostics, those of this placement's stage counts included.
 
-    checked: `<name>.check.json`.  A program that has come without that file is checked again.
+    checked: `<name>.check.json`.  A program without that file is checked again.
     """
     if not program.spec.allow:
         return ()
@@ -126,7 +126,7 @@ def allowed_findings(
 
 
 def _live(program: Program, placement: Placement) -> None:
-    """Raises PipelinkError where the stage counts of a placement can hang or race."""
+    """Raise PipelinkError if the stage counts of a placement can hang or race."""
     found = _stage_findings(program, placement)
     if any(item.severity == "error" for item in found):
         raise PipelinkError(found)

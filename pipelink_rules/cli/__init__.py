@@ -1,4 +1,4 @@
-"""`pipelink`: the command line, one sub-command a stage.
+"""`pipelink`: the command line, one subcommand per stage.
 
 A command's module is imported when the command is parsed, so that `pipelink check` starts fast.
 """
@@ -39,7 +39,7 @@ INPUTS = ("file", "folder", "manifest", "before", "after")  # arguments that nam
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The entry point; returns the exit code (0 ok, 1 user, 2 usage, 3 contract, 4 our bug)."""
+    """Run a command; return 0 (ok), 1 (user), 2 (usage), 3 (contract) or 4 (internal error)."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         return _run(words)
@@ -71,7 +71,7 @@ def _run(words: list[str]) -> int:
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
-    """The parsed command line; SystemExit after a usage error, --help or --version."""
+    """Return the parsed command line; SystemExit after a usage error, --help or --version."""
     parser = _parser()
     arguments = parser.parse_args(words)
     if arguments.command is None:
@@ -81,7 +81,7 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def perform(arguments: argparse.Namespace) -> int:
-    """Runs a command; a file that contradicts itself is a finding about that file."""
+    """Run a command; a file that contradicts itself is reported as an error of that file."""
     from pipelink_rules.files.bad_input import reporting_bad_input
 
     run = _function("run_{}", arguments.command)
@@ -94,13 +94,13 @@ def perform(arguments: argparse.Namespace) -> int:
 
 
 def _function(name: str, command: str) -> Any:
-    """`run_map` of `pipelink_rules.cli.reports` for "run_{}" and `map`."""
+    """Return `run_map` of `pipelink_rules.cli.reports` for "run_{}" and `map`."""
     module = importlib.import_module(f"pipelink_rules.cli.{_MODULES.get(command, command)}")
     return getattr(module, name.format(command))
 
 
 class _Help(argparse.HelpFormatter):
-    """As wide as the terminal; in a file always the same."""
+    """Help text as wide as the terminal, of fixed width in a file."""
 
     def __init__(self, prog: str) -> None:
         from pipelink_rules.diagnostics.text_table import output_width

@@ -19,7 +19,7 @@ _MODULES = {"gpu": "run", "host": "host", "tables": "tables"}  # of benchmarks/m
 
 
 def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `bench`."""
+    """Add the arguments of `bench`."""
     listed = "; ".join(f"{name}: {text}" for name, text in SCRIPTS.items())
     parser.add_argument("script", choices=SCRIPTS, metavar="SCRIPT", help=listed)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")

@@ -1,4 +1,4 @@
-"""What the commands share: locating their inputs, writing diagnostics, exit codes."""
+"""Shared by all commands: locating inputs, writing diagnostics, exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def root_of(arguments: argparse.Namespace, file: Path) -> Path:
 
 
 def existing(name: str) -> Path:
-    """The path, PL0010 where nothing is there."""
+    """Return the path; raise PL0010 if it does not exist."""
     path = Path(name)
     if not path.exists():
         raise error(
@@ -41,12 +41,12 @@ def existing(name: str) -> Path:
 
 
 def stem_of(path: Path, suffix: str) -> str:
-    """`gemm` of `gemm.program.json`."""
+    """Return `gemm` of `gemm.program.json`."""
     return path.name.removesuffix(suffix)
 
 
 def megakernel_in(name: str, suffix: str) -> Path:
-    """The one `*<suffix>` file of a build folder, or the file itself; PL0010 otherwise."""
+    """Return the only `*<suffix>` file of a build folder, or the file itself; else raise PL0010."""
     path = existing(name)
     if path.is_file():
         return path
@@ -66,7 +66,7 @@ def megakernel_in(name: str, suffix: str) -> Path:
 def report(
     diagnostics: Iterable[Diagnostic], arguments: argparse.Namespace, outcome: str = ""
 ) -> int:
-    """Prints the findings as asked; the exit code."""
+    """Print diagnostics in the form that `--diag` selects; return the exit code."""
     found = tuple(diagnostics)
     if arguments.diag == "json":
         sys.stdout.write(render_json(found))
@@ -76,14 +76,14 @@ def report(
         sys.stdout.write(render_sarif(found))
     elif found:
         root = arguments.root or None
-        colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+        color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
         sys.stdout.flush()
-        sys.stderr.write(render_text(found, colour=colour, root=root, outcome=outcome))
+        sys.stderr.write(render_text(found, colour=color, root=root, outcome=outcome))
     return exit_code(found)
 
 
 def report_internal_error(problem: Exception, command: str, arguments: argparse.Namespace) -> int:
-    """PL9901 instead of a traceback."""
+    """Report PL9901 instead of a traceback."""
     return report(
         (
             Diagnostic(

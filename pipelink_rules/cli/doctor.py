@@ -1,4 +1,4 @@
-"""`pipelink doctor`: what this machine offers, what was refused, and why."""
+"""`pipelink doctor`: usable toolkits, compiler and GPU, and why others were rejected."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Line = tuple[str, str]  # (what, about it)
 
 
 def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `doctor`."""
+    """Add the arguments of `doctor`."""
     parser.add_argument("--build", default="build", help=BUILD_HELP)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:
-    """Prints the findings; exit code 0 where a megakernel can be built."""
+    """Print the report; return 0 if a megakernel can be built."""
     from pipelink_rules.toolkit.find import find_toolkit
 
     code = 0
@@ -65,7 +65,7 @@ def _compiler() -> Iterator[Line]:
 
 
 def _toolkits(build: str) -> Iterator[Line]:
-    """Every candidate in the order of preference, probed."""
+    """Yield every candidate in the order of preference, with its self-test."""
     from pipelink_rules.toolkit.find import candidates, probe_candidate
     from pipelink_rules.toolkit.toolkit import Toolkit
 

@@ -1,4 +1,4 @@
-"""`pipelink inspect FILE`: what a file of a build says, in words."""
+"""`pipelink inspect FILE`: the contents of a file of a build, as text."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface"
 
 
 def add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `inspect`."""
+    """Add the arguments of `inspect`."""
     kinds = ".contract.yaml (contract or sidecar), .manifest.json, .fatbin, .cubin, a stage's .json"
     parser.add_argument("file", metavar="FILE", help=kinds)
     parser.add_argument("--build", default="build", help=BUILD_HELP)
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:
-    """Prints the description."""
+    """Print the description."""
     path = existing(arguments.file)
     name = path.name
     if not path.is_file():
@@ -66,7 +66,7 @@ def _contract_file(path: Path) -> Iterator[str]:
 
 
 def describe_variant(variant: Variant, build: BuildRecord) -> Iterator[str]:
-    """A sidecar: the contract as bound, what the probe measured, how the object was made."""
+    """Yield a sidecar: the bound contract, the measured registers, the build record."""
     values = " ".join(f"{name}={value}" for name, value in variant.arguments)
     yield f"variant {variant.name}: {values or 'no parameters'}"
     yield f"flags: {' '.join(variant.flags) or 'the default ones'}"
@@ -128,7 +128,7 @@ def _manifest(manifest: Manifest) -> Iterator[str]:
 
 
 def _binary(path: Path, build: str) -> str:
-    """What cuobjdump says: resources of a cubin, the parts of a fatbin."""
+    """Return the output of cuobjdump: resources of a cubin, images of a fatbin."""
     from pipelink_rules.toolkit.find import find_toolkit
 
     toolkit = find_toolkit(build)

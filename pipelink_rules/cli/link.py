@@ -1,7 +1,7 @@
-"""`pipelink link FOLDER -o OUT`: the objects of a built megakernel, linked again.
+"""`pipelink link FOLDER -o OUT`: link the objects of a built megakernel again.
 
-With another backend (to compare machine code) or another build of the device runtime (to turn a
-hang into a message): no component is compiled for either.
+Another backend serves to compare machine code, another device runtime to diagnose a hang.  No
+component is compiled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_link_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `link`."""
+    """Add the arguments of `link`."""
     parser.add_argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
     parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write to")
     parser.add_argument("--linker", choices=("nvlink", "nvjitlink"), default="nvlink")
@@ -109,7 +109,7 @@ def run_link(arguments: argparse.Namespace) -> int:
 
 
 def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: Toolkit) -> Path:
-    """The object of a build of the device runtime, compiled now."""
+    """Return the object of a build of the device runtime, compiled now."""
     from pipelink_rules.compile.object import compile_object
     from pipelink_rules.diagnostics.wording import similar_name_help
     from pipelink_rules.files.installed_files import shipped
@@ -138,7 +138,7 @@ def _runtime(made: Path, arch: str, name: str, flags: Sequence[str], toolkit: To
 
 
 def _build_of(folder: Path, arch: str) -> Path:
-    """The build directory above build/<arch>/megakernels/<name>."""
+    """Return the build directory above build/<arch>/megakernels/<name>."""
     if folder.parent.name == "megakernels" and folder.parent.parent.name == arch:
         return folder.parents[2]
     raise error(

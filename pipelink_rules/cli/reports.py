@@ -15,12 +15,12 @@ from pipelink_rules.model.recording import Recording
 
 
 def add_map_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `map`."""
+    """Add the arguments of `map`."""
     parser.add_argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
 
 
 def run_map(arguments: argparse.Namespace) -> int:
-    """Prints the map; without an audit (nothing was linked) the placement alone."""
+    """Print the map; without an audit (nothing was linked) only the placement."""
     from pipelink_rules.actions.stage_actions import allowed_findings
     from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import demand
@@ -42,13 +42,13 @@ def run_map(arguments: argparse.Namespace) -> int:
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `diff`."""
+    """Add the arguments of `diff`."""
     parser.add_argument("before", metavar="A", help="build folder of a megakernel")
     parser.add_argument("after", metavar="B", help="build folder of a megakernel")
 
 
 def run_diff(arguments: argparse.Namespace) -> int:
-    """Prints the differences."""
+    """Print the differences."""
     from pipelink_rules.actions.link_actions import read_link
     from pipelink_rules.report.diff import diff_links
 
@@ -57,12 +57,12 @@ def run_diff(arguments: argparse.Namespace) -> int:
 
 
 def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `explain`."""
+    """Add the arguments of `explain`."""
     parser.add_argument("codes", nargs="*", metavar="CODE", help="PL0202, 202, or its name")
 
 
 def run_explain(arguments: argparse.Namespace) -> int:
-    """Prints the pages."""
+    """Print the pages."""
     from pipelink_rules.diagnostics.catalogue import explain, list_codes
 
     pages = [explain(word) for word in arguments.codes] or [list_codes()]
@@ -71,7 +71,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
 
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `trace`."""
+    """Add the arguments of `trace`."""
     parser.add_argument(
         "file", metavar="FILE", help="JSON file written by `Kernel.trace(file=...)`"
     )
@@ -81,7 +81,7 @@ def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_trace(arguments: argparse.Namespace) -> int:
-    """Prints the summary; writes the trace events where asked to."""
+    """Print the summary; write the trace events to `--output`."""
     from pipelink_rules.files.atomic import write_text
     from pipelink_rules.report.chrome_trace import chrome_trace
     from pipelink_rules.report.stalls import stall_report
@@ -95,14 +95,14 @@ def run_trace(arguments: argparse.Namespace) -> int:
 
 
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `record`."""
+    """Add the arguments of `record`."""
     parser.add_argument(
         "file", metavar="FILE", help="JSON file written by `Kernel.record(file=...)`"
     )
 
 
 def run_record(arguments: argparse.Namespace) -> int:
-    """Prints the comparison; 1 where a role differs or the launch failed."""
+    """Print the comparison; return 1 if a role differs or the launch failed."""
     from pipelink_rules.launch.compare_recording import agrees, compare, report
 
     recording = read_json(Path(arguments.file), Recording)

@@ -19,7 +19,7 @@ DEFAULT_SIZE = 4096
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `run`."""
+    """Add the arguments of `run`."""
     parser.add_argument("manifest", metavar="MANIFEST", help="<name>.manifest.json, or its folder")
     parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help="sizes and scalars")
     parser.add_argument("--times", type=int, default=20, help="timed launches (default 20)")
@@ -27,7 +27,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_run(arguments: argparse.Namespace) -> int:
-    """Loads, launches, times; says where an output was not written."""
+    """Load, launch and time; report elements of outputs that were not written."""
     from pipelink_rules.expression.evaluate import value_of
     from pipelink_rules.launch import load
     from pipelink_rules.launch.device_array import DeviceArray, Timer
@@ -80,7 +80,7 @@ def run_run(arguments: argparse.Namespace) -> int:
 def values_of(
     manifest: Manifest, words: list[str]
 ) -> tuple[dict[str, int], Mapping[str, float | int]]:
-    """Sizes and scalars from NAME=VALUE; sizes left out are near 4096, scalars 1."""
+    """Return sizes and scalars from NAME=VALUE; default sizes are near 4096, scalars 1."""
     given: dict[str, str] = {}
     known = [*(name for name, *_ in manifest.symbols), *(name for name, _ in manifest.scalars)]
     for word in words:

@@ -26,13 +26,13 @@ from pipelink_rules.model.target import TARGETS
 
 
 def add_check_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `check`."""
+    """Add the arguments of `check`."""
     parser.add_argument("file", metavar="FILE", help="<name>.program.json or <name>.spec.json")
     parser.add_argument("--arch", help="target, for a .spec.json (default: its first)")
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Collects (from a specification) and checks."""
+    """Resolve (from a specification) and check."""
     from pipelink_rules.check.check import check
 
     file = existing(arguments.file)
@@ -52,7 +52,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def program_of(file: Path, root: Path, arch: str | None) -> Program:
-    """The program in a .program.json, or collected from a .spec.json and the contracts it names."""
+    """Return the program in a .program.json, or resolved from a .spec.json and its contracts."""
     if not file.name.endswith(".spec.json"):
         program = read_json(file, Program)
         if program.target not in TARGETS:
@@ -106,7 +106,7 @@ def _unknown_target(file: Path, target: str) -> Exception:
 
 
 def add_place_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of `place`."""
+    """Add the arguments of `place`."""
     parser.add_argument("file", metavar="FILE", help="<name>.program.json, or its build folder")
     parser.add_argument("-o", "--output", help="where to write <name>.placement.json; - for stdout")
     parser.add_argument(
@@ -115,7 +115,7 @@ def add_place_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_place(arguments: argparse.Namespace) -> int:
-    """Places, verifies without the solver, and prints or writes."""
+    """Place, verify without the solver, and print or write."""
     from pipelink_rules.actions.stage_actions import allowed_findings
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem

@@ -1,4 +1,4 @@
-"""Nothing is ever half-written: a temporary file beside the target, then a rename."""
+"""Atomic writes: a temporary file beside the target, then a rename."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
-    """Writes `data` to `path` so that a reader sees the old or the new file, never a part."""
+    """Write `data` to `path` so that a reader sees the old or the new file, never a part."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -27,7 +27,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> Path:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:
-    """`write_bytes` for UTF-8 text."""
+    """Return `write_bytes` for UTF-8 text."""
     return write_bytes(path, text.encode())
 
 
@@ -49,6 +49,6 @@ def staged(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """The hex digest of a file."""
+    """Return the hex digest of a file."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,8 +1,8 @@
-"""What if a file is well formed and contradicts itself?  Then that is a finding about the file.
+"""Reports failures on well-formed files that contradict themselves as errors of those files.
 
-A stage may be entered from a file that somebody edited.  The nouns in it refer to each other by
-name, and the stages rely on that; where a name leads nowhere, or a number is none that a stage can
-work with, the stage fails in the middle.  At the edge that is a finding about the file.
+A stage may be rerun from a saved file that was edited.  Its parts refer to each other by name, and
+the stages rely on that.  If a name is unknown or a number invalid, the stage fails with an
+exception, which is reported here as an error of the file.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _ELSEWHERE = ("PL12", "PL14", "PL99")
 
 @contextmanager
 def reporting_bad_input(path: str | Path, *others: str | Path) -> Iterator[None]:
-    """Work on nouns that were read from these files.
+    """Run a block on stage data that was read from these files.
 
-    PL0011 where the work fails for another reason than a finding; findings without a place get
-    the first file.  With PIPELINK_TRACEBACK=1 in the environment failures are left as they are.
+    Raise PL0011 for exceptions other than diagnostics; diagnostics without a location get the
+    first file.  With PIPELINK_TRACEBACK=1 in the environment exceptions pass unchanged.
     """
     try:
         yield
@@ -36,7 +36,7 @@ def reporting_bad_input(path: str | Path, *others: str | Path) -> Iterator[None]
         problem.diagnostics = tuple(_placed(item, path) for item in problem.diagnostics)
         raise
     except (*_FAILURES, RuntimeError) as problem:
-        # A generator hands StopIteration on as the cause of a RuntimeError.
+        # A generator converts StopIteration to the cause of a RuntimeError.
         if not isinstance(problem, _FAILURES) and not isinstance(problem.__cause__, StopIteration):
             raise
         if os.environ.get("PIPELINK_TRACEBACK") == "1":
@@ -45,7 +45,7 @@ def reporting_bad_input(path: str | Path, *others: str | Path) -> Iterator[None]
 
 
 def _placed(item: Diagnostic, path: str | Path) -> Diagnostic:
-    """Findings of the toolkit and of the GPU are about no file."""
+    """Return the diagnostic with a location, unless it is about the toolkit or the GPU."""
     if item.labels or item.code.startswith(_ELSEWHERE):
         return item
     return replace(item, labels=(Label(Span(str(path))),))

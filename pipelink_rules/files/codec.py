@@ -132,7 +132,7 @@ class DecodeError(ValueError):
 
 
 def encode(value: Any) -> Any:
-    """A dataclass, tuple or scalar as JSON-ready data."""
+    """Return a dataclass, tuple or scalar as JSON-ready data."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {item.name: encode(getattr(value, item.name)) for item in dataclasses.fields(value)}
     if isinstance(value, (tuple, list)):
@@ -141,33 +141,33 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[Noun], data: Any) -> Noun:
-    """The noun of JSON-ready data; ValueError where the data is not of that kind."""
+    """Return the noun of JSON-ready data; ValueError where the data is not of that kind."""
     return typing.cast(Noun, _decode(kind, data, kind.__name__))
 
 
 def to_json(value: Any, form: str = "") -> str:
-    """The canonical text of a noun's file, with its `format` key."""
+    """Return the canonical text of a noun's file, with its `format` key."""
     data = {"format": format_key(form or value.FORMATS[0]), **encode(value)}
     return json.dumps(data, indent=2, sort_keys=True) + "\n"
 
 
 def format_key(form: str) -> str:
-    """`pipelink/program/2`: what every file of that form says it is."""
+    """Return `pipelink/program/2`: what every file of that form says it is."""
     return f"pipelink/{form}/{FORMAT_VERSION}"
 
 
 def write_json(path: str | Path, value: Any, form: str = "") -> Path:
-    """Writes a noun to its file.  form: one of its FORMATS where it is not the first."""
+    """Write a noun to its file.  form: one of its FORMATS where it is not the first."""
     return write_text(path, to_json(value, form))
 
 
 def read_data(path: str | Path) -> Any:
-    """The data of any stage's file; PL0010 and PL0011 as `read_json`."""
+    """Return the data of any stage's file; PL0010 and PL0011 as `read_json`."""
     return _read(path, "stage", lambda data: data)
 
 
 def read_json(path: str | Path, kind: type[Noun]) -> Noun:
-    """Reads a noun from its file.
+    """Read a noun from its file.
 
     PL0010 where there is none, PL0011 where it is another form of file, where another version of
     PipeLink wrote it, and where it is not what its stage wrote.

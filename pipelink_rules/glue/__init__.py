@@ -1,1 +1,1 @@
-"""From numbers to code: the entry, its parameters and its transfers, as readable CUDA."""
+"""Glue: the generated CUDA entry of a megakernel, its parameters and its transfers."""

@@ -1,7 +1,7 @@
-"""What does the glue do for a cluster?  Its shape, the place of a CTA, and what reaches others.
+"""The glue of clusters: launch attribute, position of a CTA, and access to other CTAs.
 
 The hardware cluster is a line of CTAs, numbered along x first: `blockIdx.x` stays the number of a
-CTA in the grid, and the axes are the schedule's own.
+CTA in the grid, and the axes belong to the tile scheduler.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pipelink_rules.model.program import Channel, Program
 
 
 def shape(program: Program) -> str:
-    """The attribute of the entry; "" where a cluster is one CTA."""
+    """Return the cluster attribute of the entry; "" if a cluster is one CTA."""
     size = math.prod(program.cluster)
     return f"__cluster_dims__({size}, 1, 1) " if size > 1 else ""
 
 
 def reaches(program: Program) -> bool:
-    """Whether a CTA uses the shared memory of others."""
+    """Return whether a CTA accesses the shared memory of other CTAs."""
     return any(channel.multicast for channel in program.channels)
 
 
 def emit_prologue(out: CudaWriter, program: Program) -> None:
-    """After the set-up of the barriers: everybody has to see them."""
+    """Emit the cluster barrier that makes the initialized mbarriers visible to all CTAs."""
     if reaches(program):
         out.comment("Others copy to this CTA and arrive at its barriers: they have to be set up.")
         out.line("pipelink::cluster_sync();")
@@ -33,14 +33,14 @@ def emit_prologue(out: CudaWriter, program: Program) -> None:
 
 
 def emit_epilogue(out: CudaWriter, program: Program) -> None:
-    """After the last work item of all roles."""
+    """Emit the cluster barrier after the last work tile of all roles."""
     if reaches(program):
         out.comment("Nobody leaves while others may still reach its shared memory.")
         out.line("pipelink::cluster_sync();")
 
 
 def numbers(program: Program) -> tuple[str, str]:
-    """The number of the first work item, and the step to the next one."""
+    """Return the number of the first work tile and the stride to the next one."""
     size = math.prod(program.cluster)
     if size == 1:
         return "blockIdx.x", "gridDim.x"
@@ -48,7 +48,7 @@ def numbers(program: Program) -> tuple[str, str]:
 
 
 def place(program: Program) -> list[str]:
-    """What a schedule that serves clusters is given."""
+    """Return the arguments of a tile scheduler that supports clusters."""
     work = program.instance(program.scheduler[0]).variant.contract.work
     if work is None or not work.cluster:
         return []
@@ -58,7 +58,7 @@ def place(program: Program) -> list[str]:
 
 
 def ring(out: CudaWriter, program: Program, channel: Channel, variable: str) -> None:
-    """`<variable>_ring` of `<variable>_own`, with the members that a group of CTAs gets alike."""
+    """Emit `<variable>_ring` from `<variable>_own` with the multicast members."""
     ends = (channel.producer, *channel.consumers)
     ports = map(program.port, ends)
     ordered = any(port.proxy != "async" for port in ports)
@@ -81,7 +81,7 @@ def ring(out: CudaWriter, program: Program, channel: Channel, variable: str) -> 
 
 
 def groups(channel: Channel) -> tuple[tuple[int, int], ...]:
-    """(size, stride) of the groups that copies reach, without those inside of another one."""
+    """Return (size, stride) of the multicast groups, without those contained in another one."""
     found = {(m.size, m.stride): set(m.group(0)) for m in channel.multicast}
     inside = {key for key, one in found.items() if any(one < other for other in found.values())}
     return tuple(sorted(set(found) - inside))

@@ -1,4 +1,4 @@
-"""How is CUDA text put together?  Lines, indentation, wrapped lists, and the C++ names of nouns."""
+"""A writer of CUDA text: lines, indentation, wrapped lists, and C++ names."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class CudaWriter:
         self.line(tail)
 
     def branch(self, condition: str, first: bool) -> None:
-        """Opens `if (condition) {`, or closes the branch before and opens `} else if`."""
+        """Open `if (condition) {`, or closes the branch before and open `} else if`."""
         if not first:
             self._depth -= 1
         self.line(f"{'if' if first else '} else if'} ({condition}) {{")
         self._depth += 1
 
     def end(self) -> None:
-        """Closes the last branch."""
+        """Close the last branch."""
         self._depth -= 1
         self.line("}")
 
@@ -88,18 +88,18 @@ class CudaWriter:
         self._depth -= 1
 
     def text(self) -> str:
-        """The whole text, ending in one newline."""
+        """Return the whole text, ending in one newline."""
         return "\n".join(self._lines) + "\n"
 
 
 def constant(name: str) -> str:
-    """`load.ab` -> `kLoadAb`, `mma.acc>bias.acc` -> `kMmaAccToBiasAcc`."""
+    """Return `load.ab` -> `kLoadAb`, `mma.acc>bias.acc` -> `kMmaAccToBiasAcc`."""
     stem = name.replace(">", "_to_").replace(".", "_")
     return f"k{cap_words(re.sub(r'[^A-Za-z0-9_]', '_', stem))}"
 
 
 def stem(program: Program, instance: str, role: str) -> str:
-    """The stem of the variables of one entry: the instance, and the role where it has several."""
+    """Return the stem of a role's variables: the instance, and the role if it has several."""
     roles = [r for r in program.instance(instance).variant.contract.roles if not r.scheduler]
     return instance if len(roles) <= 1 else f"{instance}_{role}"
 
@@ -119,7 +119,7 @@ def parameter_names(parameters: tuple[KernelParameter, ...]) -> tuple[str, ...]:
 
 
 def cpp_expression(expr: Expr) -> str:
-    """A contract expression over symbols as C++ (all values are non-negative: // is /)."""
+    """Return a contract expression over symbols as C++ (all values are non-negative: // is /)."""
     text = re.sub(r"\bceildiv\b", "pipelink::ceildiv", expr.text).replace("//", "/")
     return re.sub(
         r"(?<![:\w])([A-Za-z_]\w*)(?!\w*\s*[(:])",

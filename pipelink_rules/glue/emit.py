@@ -1,8 +1,8 @@
-"""What is the entry of a megakernel?  Program + Placement -> `<name>.glue.cu`.
+"""The entry of a megakernel: Program + Placement -> `<name>.glue.cu`.
 
-The linker owns the `__global__` entry: parameters, barrier set-up, role dispatch outermost,
+The linker owns the `__global__` entry: parameters, initialization of the barriers, role dispatch,
 registers per warpgroup, the work loop of every role, transfers and drains.  The text is
-deterministic and says why: one comment a decision, the instance's name on every block.
+deterministic; a comment explains every decision, and every block names its instance.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TYPES = {"f32": "float", "i32": "int32_t", "u32": "uint32_t"}
 
 
 def emit_glue(program: Program, placement: Placement) -> str:
-    """The text of the glue, one translation unit."""
+    """Return the text of the glue, one translation unit."""
     out = CudaWriter()
     _heading(out, program, placement)
     _includes(out, program)
@@ -72,7 +72,7 @@ def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
 
 
 def _one_line(text: str) -> str:
-    """Words that stay a comment: no line ends, and no backslash that would join the next line."""
+    """Return text that stays one comment: no line ends, and no backslash before one."""
     words = "".join(char if char.isprintable() else " " for char in text).split()
     return " ".join(words).rstrip("\\ ")
 
@@ -164,7 +164,7 @@ def _set_up(
 
 
 def _dispatch(out: CudaWriter, program: Program, placement: Placement) -> None:
-    """Role dispatch, outermost: one branch a run of warpgroups that hold the same roles."""
+    """Emit the role dispatch: one branch for each run of warpgroups with the same roles."""
     if not placement.setmaxnreg:
         # Every warp keeps what it entered with, so warpgroups do not matter.
         first = dict(placement.warps)
@@ -213,7 +213,7 @@ def _roles_of_run(
 
 
 def _runs(groups: tuple[Warpgroup, ...]) -> list[list[Warpgroup]]:
-    """Neighbouring warpgroups with the same roles and registers; those without roles fall out."""
+    """Return runs of adjacent warpgroups with equal roles and registers; idle ones are omitted."""
     runs: list[list[Warpgroup]] = []
     for group in sorted(groups, key=lambda g: g.index):
         last = runs[-1][-1] if runs else None

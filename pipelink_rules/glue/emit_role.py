@@ -1,4 +1,4 @@
-"""How does one role run?  ProgramRole -> relocations, ports, work loop, transfers, drains."""
+"""The glue of one role: ProgramRole -> relocations, ports, work loop, transfers, drains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipelink_rules.model.variant import Variant
 
 
 def emit_role(out: CudaWriter, program: Program, placement: Placement, role: ProgramRole) -> None:
-    """The block of one role: everything its warps do."""
+    """Emit the block of one role: everything its warps do."""
     _RoleWriter(out, program, placement, role).emit()
 
 
@@ -58,7 +58,7 @@ class _RoleWriter:
 
     # -- set-up ------------------------------------------------------------------------------
     def _accumulators(self) -> None:
-        """One array per fragment that starts here; in-place ports and fused readers share it."""
+        """Emit one array per fragment of this role; in-place ports and fused readers share it."""
         for instance, name in self.role.members:
             for port in self._ports(instance, name, "registers"):
                 if self._storage(instance, port) == (instance, port.name):
@@ -236,7 +236,7 @@ class _RoleWriter:
         return [port for port in ports if port.role == name and port.space == space]
 
     def _rings(self, instance: str, name: str) -> list[Port]:
-        """Ports with stages, in the order of the relocations."""
+        """Return the ports with stages, in the order of the relocations."""
         ports = self._variant(instance).contract.ports
         return [port for port in ports if port.role == name and port.space in RINGS]
 
@@ -248,7 +248,7 @@ class _RoleWriter:
         return channel is not None and channel.kind == HANDOVER
 
     def _storage(self, instance: str, port: Port) -> tuple[str, str]:
-        """The (instance, port) whose array holds this fragment."""
+        """Return the (instance, port) whose array holds this fragment."""
         if port.in_place:
             return self._storage(instance, self.program.port((instance, port.in_place)))
         if port.direction == "in" and not self._handover(instance, port):

@@ -1,8 +1,7 @@
-"""Which operations should a launch see?  Program -> the contracts' operations, site by site.
+"""The operations that a launch should record: Program -> operations of the contracts, by site.
 
-The launcher compares them with what the runtime `record` noted, without reading a contract.  Sites
-are where a role can wait; the watchdog and the recording name them by number, and the manifest
-explains the numbers.
+The launcher compares them with the events of runtime `record` without reading a contract.  A role
+can wait at a site.  Watchdog and recording identify sites by number, and the manifest lists them.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from pipelink_rules.model.source_span import Span
 
 
 def watchdog_sites(program: Program, placement: Placement | None = None) -> tuple[Site, ...]:
-    """Every end of a channel or of counters and every named barrier of a role, numbered from 1.
+    """Return every endpoint of a channel or counter and every named barrier, numbered from 1.
 
     Instances by name, their ports in contract order, then their named barriers per role.  Without
-    a placement the stages are left 0 (numbers do not depend on it).
+    a placement the stages are 0 (numbers do not depend on it).
     """
     stages = dict(placement.stages) if placement else {}
     ends = program.channel_ends()
@@ -65,7 +64,7 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
 
 
 def site_numbers(program: Program) -> dict[tuple[str, str, str], int]:
-    """(instance, role, port or named barrier) -> site number, for the glue."""
+    """Return (instance, role, port or named barrier) -> site number, for the glue."""
     return {(site.instance, site.role, site.port): site.number for site in watchdog_sites(program)}
 
 
@@ -74,7 +73,7 @@ _Steps = tuple[ScriptOp | ScriptLoop, ...]
 
 
 def script_of(program: Program, warps: dict[str, int]) -> Script:
-    """What every role does; `warps` gives the first warp of each (Placement.warps)."""
+    """Return the operations of every role; `warps` maps a role to its first warp."""
     instance, _ = program.scheduler
     work = program.instance(instance).variant.contract.work
     fields = tuple(
@@ -146,7 +145,7 @@ class _Writer:
                 yield ScriptOp(op.verb, text=text)
 
     def _value(self, op: Operation, port: Port) -> str:
-        """What `expect` announces, and where `copy` writes; phases are counted, not written."""
+        """Return the bytes of `expect` or the destination of `copy`."""
         if op.verb == "copy":
             offsets = dict(item_layout(port).offsets)
             return str(offsets[op.member]) if op.member in offsets else ""
@@ -155,7 +154,7 @@ class _Writer:
         return ""
 
     def _moved(self, instance: str, role: str, direction: str) -> _Steps:
-        """What the glue does for accumulators that change warps."""
+        """Return the operations that the glue performs for fragments handed over between roles."""
         found: list[ScriptOp] = []
         for port in self.program.instance(instance).variant.contract.ports:
             channel = self.ends.get((instance, port.name))

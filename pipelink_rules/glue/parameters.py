@@ -1,7 +1,7 @@
-"""Which parameters does the entry take, in which order, and which one serves a port?
+"""The parameters of the entry, their order, and the parameter of each port.
 
-The order is written here once; the glue prints it and the manifest carries it to the launcher.
-Scratch and counters are global memory that the launcher brings; they have parameters of their own.
+The order is defined here only; the glue declares it and the manifest passes it to the launcher.
+Scratch memory and counters are global memory that the launcher allocates, with separate parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ KINDS = {SCRATCH: "scratch", COUNTER: "counters"}  # transfer -> kind
 
 
 def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
-    """The parameters of the entry, in order.
+    """Return the parameters of the entry, in order.
 
     For each tensor keyword in declaration order: one tensor map per distinct (box, swizzle) of
     its ports with a `tile` (a slice of it where CTAs of a cluster share the copy), in port order,
@@ -36,7 +36,7 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
 
 
 def parameter_index(program: Program) -> dict[End, int]:
-    """(instance, port) -> position of the parameter that serves it."""
+    """Return (instance, port) -> position of the parameter that serves it."""
     return {
         (instance, port): position
         for position, parameter in enumerate(kernel_parameters(program))
@@ -73,12 +73,12 @@ def _tensor_parameters(
 
 
 def workspaces(program: Program) -> tuple[Workspace, ...]:
-    """One per port that writes scratch or signals, in the order of the connections."""
+    """Return one workspace per port that writes scratch or signals, in connection order."""
     return tuple(_of(program, end, ends[0]) for end, ends in _ends(program).items())
 
 
 def workspace_parameters(program: Program) -> list[KernelParameter]:
-    """The parameter of each, with all ports that it serves."""
+    """Return the parameter of each workspace, with all ports that use it."""
     found = []
     for item, (end, ends) in zip(workspaces(program), _ends(program).items(), strict=True):
         names = tuple(".".join(one) for one in (end, *ends[1]))
@@ -87,7 +87,7 @@ def workspace_parameters(program: Program) -> list[KernelParameter]:
 
 
 def counters_behind(program: Program, end: End) -> Port:
-    """The port that signals at the counters of a port."""
+    """Return the port that signals the counters of a port."""
     for giver, (kind, takers) in _ends(program).items():
         if kind == COUNTER and end in (giver, *takers):
             return program.port(giver)

@@ -1,7 +1,7 @@
-"""What does the glue do for tensor memory?  One allocation before all roles, its return after them.
+"""The glue of tensor memory: one allocation before all roles, deallocated after them.
 
-The address of the allocation is known at run time only; it lies in the fixed word of the mbarrier
-table.  Stages are columns from there on, as placed.
+The address of the allocation is known only at run time and stored in the fixed word of the
+mbarrier table.  Stages are columns relative to it, as placed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WARP = 0  # that allocates and returns
 
 
 def stages(out: CudaWriter, channel: Channel, placement: Placement) -> None:
-    """The constants of a ring in tensor memory: its first column, and the columns of a stage."""
+    """Emit the constants of a ring in tensor memory: first column, and columns of a stage."""
     stem, count = constant(channel.name), placement.stage_count(channel.name)
     first = placement.first_column(channel.name)
     out.line(
@@ -26,14 +26,14 @@ def stages(out: CudaWriter, channel: Channel, placement: Placement) -> None:
 
 
 def address_slot(out: CudaWriter, placement: Placement) -> None:
-    """Where the address of the allocation lies."""
+    """Emit the location of the address of the allocation."""
     if placement.tensor_columns:
         at = dict(placement.barriers)[FIXED]
         out.line(f"constexpr uint32_t kTensorSlot = {at};  // address of the tensor memory")
 
 
 def allocate(out: CudaWriter, placement: Placement) -> None:
-    """Before the barrier of the set-up."""
+    """Emit the allocation, before the barrier of the initialization."""
     if placement.tensor_columns:
         out.comment("One warp allocates tensor memory; its address is read behind the barrier.")
         with out.block(f"if (warp == {WARP})"):
@@ -44,19 +44,19 @@ def allocate(out: CudaWriter, placement: Placement) -> None:
 
 
 def load_base(out: CudaWriter, placement: Placement) -> None:
-    """Behind that barrier."""
+    """Emit the load of the address, after that barrier."""
     if placement.tensor_columns:
         out.line("const uint32_t tensor = pipelink::tensor_base(shared + kTensorSlot);")
 
 
 def end(out: CudaWriter, placement: Placement) -> None:
-    """After the last work item of all roles."""
+    """Emit the deallocation, after the last work tile of all roles."""
     if placement.tensor_columns:
         out.comment("Everybody is done with tensor memory: the warp that allocated it returns it.")
         out.line(f"pipelink::free_tensor_memory<{placement.tensor_columns}>(tensor, warp);")
 
 
 def data(program: Program, channel: Channel) -> str:
-    """The address of stage 0 of a ring, wherever it lies."""
+    """Return the address of stage 0 of a ring in either memory."""
     memory = "tensor" if channel.columns else "shared"
     return f"{memory} + {constant(channel.name)}"

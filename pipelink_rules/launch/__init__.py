@@ -1,4 +1,4 @@
-"""Running what was linked: `load(path)` gives a callable.  Needs neither z3 nor SCons."""
+"""The launcher: `load(path)` returns a callable megakernel.  Requires neither z3 nor SCons."""
 
 from pipelink_rules.launch.errors import LaunchError, WatchdogError
 from pipelink_rules.launch.kernel import Kernel

@@ -1,6 +1,6 @@
-"""Do the arguments of a call fit the megakernel, and which symbols do they give?
+"""Check of the arguments of a call, and the symbols that their shapes determine.
 
-All findings are collected; a call with three wrong arguments says so once.
+All errors are collected: a call with three invalid arguments raises one exception.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RANGES = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1)}
 
 
 def check_names(manifest: Manifest, names: Mapping[str, Any]) -> list[Diagnostic]:
-    """Unknown keywords, and inputs or scalars that are missing (PL1402)."""
+    """Return errors for unknown keywords and missing inputs or scalars (PL1402)."""
     tensors = {tensor.name: tensor for tensor in manifest.tensors}
     known = [*tensors, *(name for name, _ in manifest.scalars)]
     found = []
@@ -59,7 +59,7 @@ def check_names(manifest: Manifest, names: Mapping[str, Any]) -> list[Diagnostic
 def check_arrays(
     manifest: Manifest, arguments: Mapping[str, Any], stream: int
 ) -> tuple[dict[str, View], list[Diagnostic]]:
-    """Looks at every array given: is it one, on a GPU, of the dtype, rank and layout asked for."""
+    """Check that every array is on a GPU and has the required dtype, rank and layout."""
     views: dict[str, View] = {}
     found: list[Diagnostic] = []
     for tensor in manifest.tensors:
@@ -108,7 +108,7 @@ def check_arrays(
 
 
 def described(tensor: TensorArgument) -> str:
-    """`a: bf16 [M, K]`."""
+    """Return `a: bf16 [M, K]`."""
     return f"{tensor.name}: {tensor.dtype} [{', '.join(tensor.shape)}]"
 
 
@@ -164,7 +164,7 @@ def _check_view(tensor: TensorArgument, view: View) -> list[Diagnostic]:
 def unify(
     tensors: tuple[TensorArgument, ...], views: Mapping[str, View]
 ) -> tuple[dict[str, int], list[Diagnostic]]:
-    """The symbols that the shapes give, and every extent that disagrees (PL1405)."""
+    """Return the symbols that the shapes determine, and every mismatching extent (PL1405)."""
     symbols: dict[str, int] = {}
     origin: dict[str, str] = {}
     extents = [
@@ -204,12 +204,12 @@ def unify(
 
 
 def _with(text: str, symbols: Mapping[str, int]) -> str:
-    """The expression with the known symbols written as numbers."""
+    """Return the expression with the known symbols written as numbers."""
     return re.sub(r"[A-Za-z_]\w*", lambda m: str(symbols.get(m.group(), m.group())), text)
 
 
 def check_symbols(manifest: Manifest, symbols: Mapping[str, int]) -> list[Diagnostic]:
-    """Ranges and multiples of the symbols (PL1409) and the preconditions (PL1410)."""
+    """Check ranges and multiples of the symbols (PL1409) and the preconditions (PL1410)."""
     found = []
     for name, minimum, maximum, multiple in manifest.symbols:
         if name not in symbols:
@@ -266,7 +266,7 @@ def _check_condition(text: str, origin: str, symbols: Mapping[str, int]) -> list
 def check_scalars(
     manifest: Manifest, arguments: Mapping[str, Any]
 ) -> tuple[dict[str, int | float], list[Diagnostic]]:
-    """The numbers of the scalar keywords (PL1411)."""
+    """Return the numbers of the scalar keywords (PL1411)."""
     values: dict[str, int | float] = {}
     found = []
     for name, dtype in manifest.scalars:

@@ -1,9 +1,9 @@
-"""What does a caller's array hold, and where?
+"""Arrays of the caller: key and view.
 
-Two questions with two costs.  `key_of` is asked on every call: the few attributes that decide
-whether the arguments packed for an earlier call still fit (pointer, shape, strides, dtype).
-`view_of` is asked once per new key and gives everything that is checked.  DLPack capsules are read
-with ctypes alone; their layout: dlpack.h, versions 0.8 ("dltensor") and 1.x ("dltensor_versioned").
+`key_of` runs on every call and reads the few attributes that decide whether the arguments packed
+for an earlier call still match (pointer, shape, strides, dtype).  `view_of` runs once per new key
+and returns everything that is checked.  DLPack capsules are read with ctypes; their layout is that
+of dlpack.h, versions 0.8 ("dltensor") and 1.x ("dltensor_versioned").
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _is_named.argtypes = (ctypes.py_object, ctypes.c_char_p)
 def read_capsule(
     capsule: Any,
 ) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str, int, bool]:
-    """(pointer, shape, strides in elements or None, dtype, CUDA device or -1, read-only).
+    """Return (pointer, shape, strides in elements or None, dtype, CUDA device or -1, read-only).
 
-    The capsule is only looked at, not consumed: the caller's array stays the owner of the memory.
+    The capsule is read, not consumed: the caller's array keeps the ownership of the memory.
     """
     if _is_named(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
@@ -125,7 +125,7 @@ _TYPESTR = {
 
 
 def reader_for(array: Any) -> Key:
-    """The key function for arrays of this type; NotAnArray where there is none."""
+    """Return the key function for arrays of this type; raise NotAnArray if there is none."""
     kind = type(array)
     found = READERS.get(kind)
     if found is None:
@@ -134,7 +134,7 @@ def reader_for(array: Any) -> Key:
 
 
 def key_of(arrays: Iterable[Any], stream: int) -> list[Hashable]:
-    """What decides whether packed arguments still fit; KeyError for a type not seen before."""
+    """Return what decides whether packed arguments still match; KeyError for a new type."""
     key: list[Hashable] = []
     for array in arrays:
         reader = READERS[type(array)]
@@ -146,7 +146,7 @@ def key_of(arrays: Iterable[Any], stream: int) -> list[Hashable]:
 
 
 def view_of(array: Any, stream: int = 0) -> View:
-    """Everything about an array; DLPack producers order their work on `stream`."""
+    """Return everything about an array; DLPack producers order their work on `stream`."""
     reader = reader_for(array)
     if reader is _torch_key:
         return _torch_view(array)
@@ -198,7 +198,7 @@ def _dlpack_key(array: Any, stream: int) -> Hashable:
 
 
 def _interface_of(array: Any) -> Any:
-    """`__cuda_array_interface__`; None where there is none, or where DLPack says more.
+    """Return `__cuda_array_interface__`; None if missing or if DLPack carries more.
 
     jax raises its own errors for arrays in host memory; bf16 has no typestr of its own.
     """

@@ -1,4 +1,4 @@
-"""How are grids launched that plain numbers do not describe?  Clusters, and CTAs that wait."""
+"""Launches of clusters and of CTAs that wait for each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipelink_rules.model.linked_kernel import Manifest
 
 
 def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
-    """The CUlaunchConfig of one launch: grid, block, shared memory, stream, attributes."""
+    """Return the CUlaunchConfig of one launch: grid, block, shared memory, stream, attributes."""
     config = api.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = grid, 1, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = manifest.threads, 1, 1
@@ -25,7 +25,7 @@ def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
         attribute = api.CUlaunchAttribute()
         attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         size = attribute.value.clusterDim
-        # The cluster is a line: blockIdx.x numbers the CTAs, the axes are the schedule's own.
+        # The cluster is a line: blockIdx.x numbers the CTAs, the axes belong to the tile scheduler.
         size.x, size.y, size.z = math.prod(manifest.cluster), 1, 1
         attributes.append(attribute)
     if manifest.coresident:
@@ -38,7 +38,7 @@ def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
 
 
 def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: Driver) -> int:
-    """The grid, no larger than the device holds at once; PL1420 where it holds none."""
+    """Return the grid, limited to the resident CTAs; raise PL1420 if no CTA can be resident."""
     per_sm = int(
         driver.call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -63,7 +63,7 @@ def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: D
 
 
 def grid_of(manifest: Manifest, symbols: Mapping[str, int], sms: int, clusters: int) -> int:
-    """The number of CTAs of a launch, from the sizes and what the GPU runs at a time."""
+    """Return the number of CTAs of a launch, from the sizes and what the GPU runs at a time."""
     known = {**symbols, "sms": sms, "occupancy": manifest.occupancy}
     fitting = sms * manifest.occupancy // math.prod(manifest.cluster)
     known["clusters"] = clusters or max(1, fitting)
@@ -71,7 +71,7 @@ def grid_of(manifest: Manifest, symbols: Mapping[str, int], sms: int, clusters: 
 
 
 def resident_clusters(manifest: Manifest, function: Any, driver: Driver) -> int:
-    """How many clusters run at a time; less than SMs / size where their parts have odd numbers."""
+    """Return the resident clusters; fewer than SMs / size if a GPC has a remainder of SMs."""
     size = math.prod(manifest.cluster)
     if size == 1:
         return 0

@@ -1,4 +1,4 @@
-"""Did the warps of a recorded launch do what the contracts say?  Recording -> report."""
+"""Comparison of a recorded launch with its contracts: Recording -> report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Expected(NamedTuple):
 
 
 def known_values(script: Script, symbols: Mapping[str, int]) -> dict[str, int]:
-    """The symbols, and the work fields that are the same for every item."""
+    """Return the symbols, and the work fields that are the same for every item."""
     known = dict(symbols)
     for name, text in script.fields:
         try:
@@ -36,13 +36,13 @@ def known_values(script: Script, symbols: Mapping[str, int]) -> dict[str, int]:
 
 
 def items_of(script: Script, symbols: Mapping[str, int], cta: int, grid: int) -> int:
-    """How many work items a CTA takes."""
+    """Return the number of work tiles of a CTA."""
     size = script.cluster
     return len(range(cta // size, value_of(script.items, symbols), grid // size))
 
 
 class Run(NamedTuple):
-    """What a warp did, for counts that only the run knows."""
+    """Operations of a warp, for counts that only the run determines."""
 
     varying: frozenset[str] = frozenset()  # work fields that differ from item to item
     events: Sequence[Event] = ()
@@ -58,7 +58,7 @@ def expected_of(
     sites: Mapping[int, Site],
     run: Run = NOTHING_SEEN,
 ) -> list[Expected]:
-    """The operations of every warp of a role; ExpressionError where a count is not known.
+    """Return the operations of every warp of a role; ExpressionError where a count is not known.
 
     run: a loop over a field that varies goes round as long as the warp began it anew.
     """
@@ -92,7 +92,7 @@ class _Walk:
                     yield from self._steps(step.body, item)
 
     def _seen(self, loop: ScriptLoop, item: int) -> Iterator[Expected]:
-        """As often as the run begins the loop's first operation."""
+        """Yield the iterations that the run started of a loop."""
         first: ScriptOp | ScriptLoop = loop
         while isinstance(first, ScriptLoop):
             first = first.body[0]
@@ -127,7 +127,7 @@ NOTHING = "nothing"
 
 
 class Difference(NamedTuple):
-    """Where the warps of a role leave their contract; equal ones are counted, not repeated."""
+    """A difference between warps of a role and their contract; equal ones are counted."""
 
     role: str
     position: int  # operations that agree before it
@@ -139,7 +139,7 @@ class Difference(NamedTuple):
 
 @dataclass
 class RoleResult:
-    """One role: how much was seen, and what differs."""
+    """One role: the number of operations, and the differences."""
 
     role: str
     warps: int
@@ -158,7 +158,7 @@ class RoleResult:
 
 
 def compare(recording: Recording) -> tuple[RoleResult, ...]:
-    """Every role of the recording against its script."""
+    """Return every role of the recording against its script."""
     sites = {site.number: site for site in recording.sites}
     symbols = dict(recording.symbols)
     known = known_values(recording.script, symbols)
@@ -259,7 +259,7 @@ def agrees(results: Sequence[RoleResult]) -> bool:
 
 
 def report(recording: Recording, results: Sequence[RoleResult]) -> str:
-    """The comparison for people: a line for every role, then what differs."""
+    """Return the comparison as text: a line for every role, then the differences."""
     sizes = ", ".join(f"{name} = {value}" for name, value in recording.symbols)
     lines = [
         f"{recording.megakernel} for {recording.target}, {sizes}: {recording.grid} CTAs on "

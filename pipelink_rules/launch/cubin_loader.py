@@ -34,7 +34,7 @@ class CubinImage:
         self._loaded: dict[int, LoadedKernel] = {}
 
     def loaded(self, ordinal: int | None) -> LoadedKernel:
-        """The entry in the current context, or in the primary one of `ordinal` where none is."""
+        """Return the entry in the current context, else in the primary one of `ordinal`."""
         context = self.driver.current_context()
         if not context:
             context = self.driver.make_current(ordinal or 0)
@@ -44,7 +44,7 @@ class CubinImage:
         return found
 
     def failed(self, name: str, result: Any) -> LaunchError:
-        """The watchdog's report where there is one, the driver's words otherwise."""
+        """Return the watchdog's report if there is one, otherwise the driver's error."""
         problem = self.watchdog.report() if self.watchdog else None
         return problem or self.driver.failure(name, result)
 
@@ -73,7 +73,7 @@ class CubinImage:
         return LoadedKernel(context, device, function, clusters)
 
     def _instrument(self, device: Device) -> None:
-        """Tells the linked runtime where its buffers are, in the current context."""
+        """Pass the addresses of its buffers to the linked runtime, in the current context."""
         manifest, driver = self.manifest, self.driver
         if manifest.runtime in ("watchdog", "record", "jitter"):
             if self.watchdog is None:
@@ -96,7 +96,7 @@ class CubinImage:
 
 
 def loaded_for(image: CubinImage, views: Mapping[str, View]) -> LoadedKernel:
-    """The entry in the current context; PL1408 where an array lives on another device."""
+    """Return the entry in the current context; raise PL1408 for arrays on another device."""
     places = {
         name: view.device if view.device is not None else image.driver.device_of(view.pointer)
         for name, view in views.items()
@@ -123,7 +123,7 @@ def loaded_for(image: CubinImage, views: Mapping[str, View]) -> LoadedKernel:
 
 
 def check_device(manifest: Manifest, device: Device) -> None:
-    """PL1401 where the cubin does not run on the device."""
+    """Raise PL1401 if the cubin cannot run on the device."""
     needed, exact = manifest.runs_on, manifest.target.endswith("a")
     same_major = device.capability[0] == needed[0] and device.capability >= needed
     if device.capability == needed or (same_major and not exact):
@@ -138,7 +138,7 @@ def check_device(manifest: Manifest, device: Device) -> None:
 
 
 def device_refused(manifest: Manifest, device: Device, expected: str) -> LaunchError:
-    """The message for a GPU that the cubin was not linked for."""
+    """Return the error for a GPU that the cubin was not linked for."""
     major, minor = device.capability
     arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
     return refuse(

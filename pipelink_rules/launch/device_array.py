@@ -1,4 +1,4 @@
-"""Arrays on the GPU without a framework: what `pipelink run` and the GPU tests work with."""
+"""Arrays on the GPU without a framework, for `pipelink run` and the GPU tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 
 
 class DeviceArray:
-    """A row-major array in device memory; looks enough like a torch.Tensor for the launcher."""
+    """A row-major array in device memory with the interface of a torch.Tensor that is needed."""
 
     is_cuda = True
 
@@ -33,15 +33,15 @@ class DeviceArray:
         self._pointer = int(driver.call("cuMemAlloc", max(self.nbytes, 16)))
 
     def data_ptr(self) -> int:
-        """The device address."""
+        """Return the device address."""
         return self._pointer
 
     def stride(self) -> tuple[int, ...]:
-        """Elements from one entry of each axis to the next."""
+        """Return elements from one entry of each axis to the next."""
         return tuple(math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
 
     def get_device(self) -> int:
-        """The ordinal of the device."""
+        """Return the ordinal of the device."""
         return self._device
 
     def fill_random(self) -> None:
@@ -58,30 +58,30 @@ class DeviceArray:
         self.write((block * -(-self.nbytes // count))[: self.nbytes])
 
     def write(self, data: bytes) -> None:
-        """Copies host bytes to the array."""
+        """Copy host bytes to the array."""
         if len(data) != self.nbytes:
             raise ValueError(f"{len(data)} bytes for an array of {self.nbytes}")
         source = ctypes.create_string_buffer(data, len(data))
         self._driver.call("cuMemcpyHtoD", self._pointer, ctypes.addressof(source), self.nbytes)
 
     def read(self) -> bytes:
-        """The bytes of the array, on the host."""
+        """Return the bytes of the array, on the host."""
         target = ctypes.create_string_buffer(self.nbytes)
         self._driver.call("cuMemcpyDtoH", ctypes.addressof(target), self._pointer, self.nbytes)
         return target.raw
 
     def poison(self) -> None:
-        """All bits set: a NaN, or -1."""
+        """Set all bits: a NaN, or -1."""
         self.write(b"\xff" * self.nbytes)
 
     def left_poisoned(self) -> int:
-        """Elements whose bits are still all set."""
+        """Return elements whose bits are still all set."""
         size = DTYPES[self._name][0]
         found = array.array({1: "B", 2: "H", 4: "I"}[size], self.read())
         return found.count(2 ** (8 * size) - 1)
 
     def free(self) -> None:
-        """Gives the memory back."""
+        """Free the memory."""
         self._driver.call("cuMemFree", self._pointer)
 
 
@@ -100,7 +100,7 @@ class Timer:
         self._driver.call("cuEventRecord", self._end, self._stream)
 
     def microseconds(self) -> float:
-        """Waits for the end; the time between both."""
+        """Wait for the second event; return the time between both."""
         self._driver.call("cuEventSynchronize", self._end)
         answer = self._driver.api.cuEventElapsedTime(self._start, self._end)
         if answer[0]:

@@ -13,7 +13,7 @@ TENSOR_MAP_BYTES = 128
 
 
 def cuda_driver() -> Any:
-    """The module `cuda.bindings.driver`; PL1417 where it, or the driver behind it, is missing."""
+    """Return the module `cuda.bindings.driver`; raise PL1417 if it or the driver is missing."""
     try:
         # slow (70 ms), so only when a kernel is really launched
         return importlib.import_module("cuda.bindings.driver")
@@ -29,7 +29,7 @@ def cuda_driver() -> Any:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU as far as a launch depends on it."""
+    """The properties of a GPU that a launch depends on."""
 
     ordinal: int
     name: str
@@ -39,7 +39,7 @@ class Device:
 
 
 class Driver:
-    """`cuda.bindings.driver`, or a stand-in with the same calls, with errors as exceptions."""
+    """`cuda.bindings.driver`, or an object with the same calls, with errors as exceptions."""
 
     def __init__(self, api: Any = None):
         self.api: Any = cuda_driver() if api is None else api
@@ -54,14 +54,14 @@ class Driver:
         self._encode: Any = None
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """One driver call: its result, or PL1414 with the driver's words for the error."""
+        """Return the result of one driver call; raise PL1414 with the driver's error text."""
         answer = getattr(self.api, name)(*arguments)
         if answer[0]:
             raise self.failure(name, answer[0])
         return answer[1] if len(answer) == 2 else answer[1:]
 
     def failure(self, name: str, result: Any) -> LaunchError:
-        """The exception for an error code of the driver."""
+        """Return the exception for an error code of the driver."""
         answers = (self.api.cuGetErrorName(result), self.api.cuGetErrorString(result))
         words = [
             found.decode() if isinstance(found, bytes) else str(found)
@@ -87,7 +87,7 @@ class Driver:
         )
 
     def device(self, ordinal: int) -> Device:
-        """The facts of one GPU."""
+        """Return the properties of one GPU."""
         handle = self.call("cuDeviceGet", ordinal)
         attribute = self.api.CUdevice_attribute
         major, minor, sms = (
@@ -105,17 +105,17 @@ class Driver:
         return Device(ordinal, text, (major, minor), sms, clock)
 
     def current_context(self) -> int:
-        """The handle of the thread's current context, 0 where there is none."""
+        """Return the handle of the thread's current context, 0 where there is none."""
         return int(self.call("cuCtxGetCurrent"))
 
     def make_current(self, ordinal: int) -> int:
-        """Makes the primary context of a device current, as the CUDA runtime would."""
+        """Make the primary context of a device current, as the CUDA runtime would."""
         context = self.call("cuDevicePrimaryCtxRetain", self.call("cuDeviceGet", ordinal))
         self.call("cuCtxSetCurrent", context)
         return int(context)
 
     def device_of(self, pointer: int) -> int:
-        """The ordinal of the device that a pointer belongs to; -1 for host memory."""
+        """Return the ordinal of the device that a pointer belongs to; -1 for host memory."""
         attribute = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         answer = self.api.cuPointerGetAttribute(attribute, pointer)
         return -1 if answer[0] else int(answer[1])
@@ -123,8 +123,8 @@ class Driver:
     def encode_tiled(self, destination: int, *arguments: Any) -> int:
         """cuTensorMapEncodeTiled into `destination` (aligned to 64 bytes); the CUresult.
 
-        Called through its address: the CUtensorMap of the bindings is not aligned as the driver
-        demands it, and the map is wanted inside the argument block anyway.
+        Called through its address: the CUtensorMap of the bindings lacks the alignment that the
+        driver requires, and the map belongs into the argument block anyway.
         """
         if self._encode is None:
             found = self.call("cuGetProcAddress", b"cuTensorMapEncodeTiled", 12000, 0)

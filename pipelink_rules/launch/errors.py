@@ -1,4 +1,4 @@
-"""How does a launch that cannot happen say so?  With the same diagnostics as the linker."""
+"""Errors of the launcher, with the diagnostics of the linker."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pipelink_rules.model.source_span import Span
 
 
 class LaunchError(PipelinkError):
-    """A call that was refused, or that the driver refused; `diagnostics` holds every finding."""
+    """A call that the launcher or the driver rejected, with all its diagnostics."""
 
     def __str__(self) -> str:
         return "\n".join(_text(item) for item in self.diagnostics)
 
 
 class WatchdogError(LaunchError):
-    """A wait of a watchdog megakernel ran over its limit: what hung, where, and in which state."""
+    """A wait of a watchdog megakernel exceeded its limit: site, stage and barrier phase."""
 
     def __init__(self, diagnostic: Diagnostic, site: Site | None, stage: int, phase: int):
         super().__init__(diagnostic)
@@ -30,26 +30,26 @@ class WatchdogError(LaunchError):
 def finding(
     code: str, subject: str, message: str, *places: Span, **details: Unpack[Details]
 ) -> Diagnostic:
-    """One finding of the launcher; `subject` is the argument, symbol or device it is about."""
+    """Return one diagnostic; `subject` is the argument, symbol or device it is about."""
     return Diagnostic(code, message, tuple(map(Label, places)), subject=subject, **details)
 
 
 def refuse(
     code: str, subject: str, message: str, *places: Span, **details: Unpack[Details]
 ) -> LaunchError:
-    """The exception for a single finding; `places` are files, where it is about some."""
+    """Return the exception for a single diagnostic; `places` are the files it is about."""
     return LaunchError(finding(code, subject, message, *places, **details))
 
 
 def raise_if_any(findings: Iterable[Diagnostic]) -> None:
-    """Raises one LaunchError with all findings, or does nothing."""
+    """Raise one LaunchError with all diagnostics, if there are any."""
     found = tuple(findings)
     if found:
         raise LaunchError(found)
 
 
 def _text(item: Diagnostic) -> str:
-    """A finding for the last line of a traceback: what, expected, found, and the fix."""
+    """Return a diagnostic for the last lines of a traceback."""
     lines = [f"{item.code}: {item.message}"]
     if item.expected:
         lines.append(f"  expected: {item.expected}")

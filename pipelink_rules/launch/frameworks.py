@@ -1,4 +1,4 @@
-"""What the framework of an array provides: its current stream, and arrays for outputs."""
+"""Services of an array's framework: the current stream, and arrays for outputs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _NUMPY = {"f16": "float16", "f32": "float32", "i32": "int32", "u32": "uint32", "
 
 
 def allocator_for(like: Any) -> Allocator | None:
-    """The allocator of the framework that `like` belongs to; None where it has none."""
+    """Return the allocator of the framework of `like`, or None."""
     package = type(like).__module__.partition(".")[0]
     return {"torch": _torch, "cupy": _cupy}.get(package)
 
@@ -89,7 +89,7 @@ def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
 def output_shapes(
     manifest: Manifest, given: Callable[[str], bool], symbols: Mapping[str, int]
 ) -> dict[str, tuple[int, ...]]:
-    """The shapes of the outputs that were left out, where the symbols give them."""
+    """Return the shapes of the omitted outputs that the symbols determine."""
     return {
         tensor.name: tuple(value_of(text, symbols) for text in tensor.shape)
         for tensor in manifest.tensors

@@ -1,4 +1,4 @@
-"""What a kernel that was linked with an instrumented runtime can do beyond being called."""
+"""The methods of kernels that are linked with an instrumented runtime."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class EventBuffers:
             self._events = _device(driver, self._bytes)
 
     def attach(self, library: Any) -> None:
-        """From now on launches note."""
-        self._tell(library, self._heads, self._events, self._capacity, self._ctas)
+        """Let launches record events."""
+        self._write(library, self._heads, self._events, self._capacity, self._ctas)
 
     def detach(self, library: Any) -> None:
-        """From now on they do not."""
-        self._tell(library, 0, 0, 0, 0)
+        """Stop recording."""
+        self._write(library, 0, 0, 0, 0)
 
     def rows(self) -> tuple[WarpRow, ...]:
-        """What was noted; after a trap the heads are lost and the events are not."""
+        """Return the recorded events; a trap loses the heads, but not the events."""
         try:
             heads = _copied(self._driver, self._heads, self._ctas * self._warps * HEAD_BYTES)
         except LaunchError:
@@ -71,7 +71,7 @@ class EventBuffers:
         return tuple(found)
 
     def free(self) -> None:
-        """Gives the memory back; after a trap there is nothing left to give back."""
+        """Free the memory; after a trap the context has already lost it."""
         try:
             self._driver.call("cuMemFree", self._heads)
             if not self._on_host:
@@ -81,7 +81,7 @@ class EventBuffers:
         except LaunchError:
             pass
 
-    def _tell(self, library: Any, *words: int) -> None:
+    def _write(self, library: Any, *words: int) -> None:
         data = ctypes.create_string_buffer(struct.pack("<QQIIQ", *words, 0), 32)
         target = self._driver.call("cuLibraryGetGlobal", library, self._symbol)[0]
         self._driver.call("cuMemcpyHtoD", target, ctypes.addressof(data), 32)
@@ -95,27 +95,27 @@ def launch_with_events(
     symbols: Mapping[str, int],
     **limits: int,
 ) -> Recording:
-    """Launches and reads what was noted; a failure of the launch is in the recording."""
+    """Launch and read the events; a failure of the launch is part of the recording."""
     manifest, driver = image.manifest, image.driver
     assert manifest.script is not None
     ctas, warps = min(limits["ctas"] or grid, grid), manifest.threads // 32
-    notes = EventBuffers(driver, manifest.runtime, ctas, warps, limits["capacity"])
+    events = EventBuffers(driver, manifest.runtime, ctas, warps, limits["capacity"])
     problem = ""
     try:
         for _ in range(limits["warm"]):  # code and data in the caches, clocks up
             launch()
         driver.call("cuCtxSynchronize")
-        notes.attach(image.library)
+        events.attach(image.library)
         launch()
         _wait(image)
-        notes.detach(image.library)
+        events.detach(image.library)
     except LaunchError as failed:
         if manifest.runtime != "record":
-            notes.free()
+            events.free()
             raise
         problem = str(failed)
-    rows = notes.rows()
-    notes.free()
+    rows = events.rows()
+    events.free()
     return Recording(
         megakernel=manifest.name,
         target=manifest.target,
@@ -133,7 +133,7 @@ def launch_with_events(
 
 
 def require_runtime(manifest: Manifest, runtime: str, method: str) -> None:
-    """PL1419 where the megakernel was linked with another build of the runtime."""
+    """Raise PL1419 if the megakernel is linked with another runtime."""
     if manifest.runtime == runtime:
         return
     raise refuse(
@@ -180,14 +180,14 @@ class Instrumented:
         file: str | os.PathLike[str] | None = None,
         **named: Any,
     ) -> Recording:
-        """Launches twice; when did every operation of the second launch begin and end?
+        """Launch twice and return start and end of every operation of the second launch.
 
-        ctas: so many CTAs are noted, from the first on (0 = all).  capacity: operations of a warp
-        for which there is room.  file: also write the recording there, for `pipelink trace`.
-        Raises PL1419 unless linked with runtime "trace".
+        ctas: number of CTAs to record, from the first (0 = all).  capacity: operations recorded per
+        warp.  file: also write the recording there, for `pipelink trace`.  Raise PL1419 unless
+        linked with runtime "trace".
         """
         require_runtime(self.manifest, "trace", "trace")
-        return self._noted(positional, named, file, ctas=ctas, capacity=capacity, warm=1)
+        return self._recording(positional, named, file, ctas=ctas, capacity=capacity, warm=1)
 
     def record(
         self,
@@ -197,20 +197,20 @@ class Instrumented:
         file: str | os.PathLike[str] | None = None,
         **named: Any,
     ) -> Recording:
-        """Launches once; what did every warp do?  `launch.compare` holds it against the contracts.
+        """Launch once and return the operations of every warp, for `launch.compare`.
 
-        A launch that hangs or fails gives a recording, too: `problem` says how it ended.  file:
-        also write the recording there, for `pipelink record`.  Raises PL1419 unless linked with
+        A launch that hangs or fails returns a recording too, with the error in `problem`.  file:
+        also write the recording there, for `pipelink record`.  Raise PL1419 unless linked with
         runtime "record".
         """
         require_runtime(self.manifest, "record", "record")
-        return self._noted(positional, named, file, ctas=ctas, capacity=capacity, warm=0)
+        return self._recording(positional, named, file, ctas=ctas, capacity=capacity, warm=0)
 
     def seed(self, value: int, *, cycles: int = CYCLES) -> None:
-        """Starts the delays of runtime "jitter" anew; before the first call seed 0 is used.
+        """Restart the delays of runtime "jitter"; before the first call the seed is 0.
 
         cycles: longest usual delay before an operation, a power of two; one in 64 is eight times
-        as long.  Raises PL1419 unless linked with runtime "jitter".
+        as long.  Raise PL1419 unless linked with runtime "jitter".
         """
         require_runtime(self.manifest, "jitter", "seed")
         image = self._ready()
@@ -218,7 +218,7 @@ class Instrumented:
         assert image.jitter is not None
         image.jitter.start(value, cycles)
 
-    def _noted(
+    def _recording(
         self,
         positional: tuple[Any, ...],
         named: dict[str, Any],

@@ -1,4 +1,4 @@
-"""How late does every warp come?  The launcher's side of the runtime `jitter`."""
+"""Random delays of warps: the launcher's side of runtime `jitter`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Jitter:
         self.start(0)
 
     def attach(self, library: Any) -> None:
-        """Gives the generators of the current context their memory."""
+        """Allocate the generators of the current context."""
         pointer = int(self._driver.call("cuMemAlloc", 4 * self._ctas * self._warps))
         self._states.append((library, pointer))
         self._write(library, pointer)
 
     def start(self, seed: int, cycles: int = CYCLES) -> None:
-        """Starts the generators anew; equal seeds give equal delays.  Waits for the GPU."""
+        """Restart the generators; equal seeds yield equal delays.  Wait for the GPU."""
         if cycles < 1 or cycles & (cycles - 1):
             raise refuse(
                 "PL1411",

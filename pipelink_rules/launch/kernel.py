@@ -50,8 +50,8 @@ class _Call:
 class Kernel(Instrumented):
     """A linked megakernel.  Call it with the declared keywords; see `help(kernel)`.
 
-    A call whose arrays have the pointers, shapes and dtypes of an earlier one takes the packed
-    parameters of that call: no allocation, no synchronisation, safe in a CUDA graph capture.
+    A call whose arrays have the pointers, shapes and dtypes of an earlier one reuses the packed
+    parameters of that call: no allocation, no synchronization, safe in a CUDA graph capture.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Kernel(Instrumented):
         return tuple(named[name] for name in outputs)
 
     def bind(self, *positional: Any, stream: Any = None, **named: Any) -> PreparedCall:
-        """Checks and packs a call once; the result launches it without looking again."""
+        """Check and pack a call once; the result launches it without further checks."""
         if positional:
             named = by_name(self.manifest, self._order, positional, named)
         call, named, handle = self._find(named, stream)
@@ -127,20 +127,20 @@ class Kernel(Instrumented):
         return PreparedCall(launch, self._failed, call)
 
     def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
-        """Checks and packs a call, and loads the cubin, without launching (before a capture)."""
+        """Check and pack a call, and loads the cubin, without launching (before a capture)."""
         if positional:
             named = by_name(self.manifest, self._order, positional, named)
         self._find(named, stream)
 
     def check(self) -> None:
-        """Raises WatchdogError where a watchdog megakernel has reported a hang."""
+        """Raise WatchdogError if a watchdog megakernel has reported a hang."""
         watchdog = self._image.watchdog if self._image else None
         problem = watchdog.report() if watchdog else None
         if problem is not None:
             raise problem
 
     def synchronize(self, stream: Any = None) -> None:
-        """Waits for the stream (or the context) and raises what went wrong there."""
+        """Wait for the stream (or the context) and raise its error."""
         if self._image is None:
             return
         api = self._image.driver.api
@@ -153,13 +153,13 @@ class Kernel(Instrumented):
         self.check()
 
     def grid_of(self, symbols: Mapping[str, int], sms: int, clusters: int = 0) -> int:
-        """The number of CTAs of a launch; clusters: so many run at a time, 0 = what SMs allow."""
+        """Return the number of CTAs of a launch; clusters: resident ones, 0 = derived from SMs."""
         return grid_of(self.manifest, symbols, sms, clusters)
 
     # The path of every call -------------------------------------------------------------------
 
     def _find(self, named: dict[str, Any], stream: Any) -> tuple[_Call, dict[str, Any], int]:
-        """The packed call for these arguments: from the cache, or checked and packed now."""
+        """Return the packed call for these arguments, cached or checked and packed now."""
         try:
             if len(named) != len(self._order):
                 named = self._made(named)
@@ -184,11 +184,11 @@ class Kernel(Instrumented):
                     self._last = (key, call)
                     return call, named, handle
         except (KeyError, TypeError, AttributeError):
-            pass  # something is new or wrong: the long way says what
+            pass  # something is new or wrong: the full check reports it
         return self._first(named, stream)
 
     def _made(self, named: dict[str, Any]) -> dict[str, Any]:
-        """The arguments with the outputs of an earlier call of these shapes made anew."""
+        """Return the arguments with outputs allocated as in an earlier call of these shapes."""
         arrays = [named[name] for name in self._arrays if name not in self._outputs]
         shapes = self._shapes[tuple(tuple(array.shape) for array in arrays)]
         allocate = self._allocator or allocator_for(arrays[0])
@@ -202,7 +202,7 @@ class Kernel(Instrumented):
         return {**named, **made}
 
     def _first(self, named: dict[str, Any], stream: Any) -> tuple[_Call, dict[str, Any], int]:
-        """Checks everything, packs, and keeps the result."""
+        """Check and pack everything, and cache the result."""
         raise_if_any(check_names(self.manifest, named))
         like = next((named[name] for name in self._arrays if named.get(name) is not None), None)
         handle = stream_handle(stream) if stream is not None else current_stream(like)
@@ -227,7 +227,7 @@ class Kernel(Instrumented):
     def _with_outputs(
         self, named: dict[str, Any], views: dict[str, View], symbols: Mapping[str, int], like: Any
     ) -> dict[str, Any]:
-        """Makes the outputs that were left out; PL1412 where nobody can."""
+        """Allocate the omitted outputs; raise PL1412 if there is no allocator."""
         missing = [name for name in self._outputs if name not in views]
         if not missing:
             return named

@@ -1,4 +1,4 @@
-"""From files to a callable: are manifest and cubin there, whole, and of one link?"""
+"""Load a megakernel: manifest and cubin, checked to be complete and from one link -> Kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LARGEST_SIZE = 2**63
 
 
 def check_manifest(manifest: Manifest, place: Path) -> None:
-    """PL0011 where the manifest contradicts itself, PL1400 where its cubin is not beside it."""
+    """Raise PL0011 if the manifest contradicts itself, PL1400 if its cubin is elsewhere."""
     name = manifest.cubin
     if name in ("", ".", "..") or PurePosixPath(name).name != name or "\\" in name:
         raise refuse(
@@ -92,7 +92,7 @@ def _parameter_faults(manifest: Manifest, words: set[str]) -> Iterator[str]:
 
 
 def _expression_faults(manifest: Manifest) -> Iterator[str]:
-    """All have to be expressions over the sizes; whether one holds is a question of the call."""
+    """Yield the expressions that cannot be evaluated over the sizes of the manifest."""
     sizes = {name: max(low, 1) for name, low, *_ in manifest.symbols}
     launch = {**sizes, "sms": 1, "clusters": 1, "occupancy": manifest.occupancy}
     texts = [(text, sizes) for item in manifest.tensors for text in item.shape]
@@ -118,17 +118,17 @@ def load(
     watchdog_cycles: int | None = None,
     driver: Any = None,
 ) -> Kernel:
-    """The callable of a linked megakernel.
+    """Return the callable of a linked megakernel.
 
-    path: `<name>.manifest.json`, or the folder that holds it.
-    cubin: another cubin with the same interface (a twin); it is taken as it is.
-    allocator: `allocator(shape, dtype, like) -> array` for outputs that a call leaves out.
+    path: `<name>.manifest.json`, or its folder.
+    cubin: another cubin with the same interface (a twin), used without checking its digest.
+    allocator: `allocator(shape, dtype, like) -> array` for omitted outputs.
     watchdog_cycles: how long a wait may last (runtimes "watchdog", "record", "jitter"; default:
         4e9 cycles, about 2 s).
-    driver: stands in for `cuda.bindings.driver` (tests).
+    driver: replaces `cuda.bindings.driver` (tests).
 
-    Nothing is loaded on a GPU before the first call.  Raises PipelinkError (PL0010, PL0011,
-    PL1400) where the files are missing, damaged, or do not belong together.
+    Nothing is loaded on a GPU before the first call.  Raise PipelinkError (PL0010, PL0011, PL1400)
+    if the files are missing, damaged, or not from one link.
     """
     place = _manifest_path(Path(path))
     manifest = read_json(place, Manifest)

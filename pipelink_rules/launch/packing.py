@@ -1,7 +1,7 @@
-"""How do the checked arguments of a call become the parameters of the entry?
+"""Packing of checked arguments into the parameters of the entry.
 
 One block of memory holds every parameter in order (tensor maps aligned to 128 bytes), one array
-holds their addresses: what cuLaunchKernel takes.  Both live as long as the packed call is cached.
+holds their addresses for cuLaunchKernel.  Both live as long as the packed call is cached.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pack(
     numbers: Mapping[str, int | float],
     driver: Driver,
 ) -> Packed:
-    """Packs all parameters; encodes the tensor maps (on the host, without synchronisation)."""
+    """Pack all parameters; encode the tensor maps (on the host, without synchronization)."""
     offsets, size = _offsets(parameters)
     block = ctypes.create_string_buffer(size + TENSOR_MAP_BYTES)
     base = -(-ctypes.addressof(block) // TENSOR_MAP_BYTES) * TENSOR_MAP_BYTES
@@ -61,7 +61,7 @@ def pack(
 
 
 def encode(parameter: KernelParameter, view: View, slot: int, driver: Driver) -> None:
-    """Writes the tensor map of a row-major array to `slot`; PL1415 where the hardware has none."""
+    """Write the tensor map of a row-major array to `slot`; raise PL1415 if it is not encodable."""
     size = DTYPES[parameter.dtype][0]
     rank = len(view.shape)
     _check(parameter, view, size)
@@ -99,7 +99,7 @@ def _offsets(parameters: tuple[KernelParameter, ...]) -> tuple[list[int], int]:
 
 
 def _check(parameter: KernelParameter, view: View, size: int) -> None:
-    """The rules of the driver for tiled maps that a shape or a pointer can break."""
+    """Raise PL1415 if a shape or a pointer violates the rules for tiled maps."""
     rank = len(view.shape)
     if rank > 1 and view.shape[-1] * size % 16:
         raise _refused(parameter, view, f"a row is {view.shape[-1] * size} bytes")
@@ -122,9 +122,9 @@ def _refused(parameter: KernelParameter, view: View, found: str) -> LaunchError:
 
 
 class PreparedCall:
-    """What `Kernel.bind` gives: call it to launch on the stream it was bound to.
+    """The result of `Kernel.bind`: call it to launch on the stream it was bound to.
 
-    It keeps the arrays alive; do not resize them or change their storage meanwhile.
+    It keeps the arrays alive; do not resize them or change their storage.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What does a megakernel look like from Python: its signature and its docstring."""
+"""The Python signature and the docstring of a megakernel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pipelink_rules.model.target import TARGETS
 
 
 def argument_order(manifest: Manifest) -> tuple[str, ...]:
-    """Keywords in the order of positional arguments: inputs, scalars, then outputs."""
+    """Return keywords in the order of positional arguments: inputs, scalars, then outputs."""
     inputs = [item.name for item in manifest.tensors if item.direction != "out"]
     outputs = [item.name for item in manifest.tensors if item.direction == "out"]
     return (*inputs, *(name for name, _ in manifest.scalars), *outputs)
 
 
 def signature_of(manifest: Manifest) -> inspect.Signature:
-    """`(a, b, bias, out=None, *, stream=None)`."""
+    """Return `(a, b, bias, out=None, *, stream=None)`."""
     outputs = {item.name for item in manifest.tensors if item.direction == "out"}
     parameters = [
         inspect.Parameter(
@@ -34,7 +34,7 @@ def signature_of(manifest: Manifest) -> inspect.Signature:
 
 
 def docstring_of(manifest: Manifest) -> str:
-    """What `help(kernel)` prints: arguments, symbols, preconditions, target, launch."""
+    """Return what `help(kernel)` prints: arguments, symbols, preconditions, target, launch."""
     lines = [f"{manifest.name}{signature_of(manifest)}", ""]
     if manifest.summary:
         lines += [manifest.summary, ""]
@@ -85,7 +85,7 @@ def by_name(
     positional: tuple[Any, ...],
     named: dict[str, Any],
 ) -> dict[str, Any]:
-    """All arguments by name; PL1402 for too many, or one that is given twice."""
+    """Return all arguments by name; raise PL1402 for surplus or duplicate ones."""
     if len(positional) > len(order):
         raise refuse(
             "PL1402",

@@ -1,4 +1,4 @@
-"""Which wait ran over its limit?
+"""The report of the watchdog runtime about a wait that exceeded its limit.
 
 The watchdog runtime writes one report to pinned host memory and traps.  The trap loses the
 context, not the report.  Words (u32): 0 magic, 1 site, 2 operation, 3 stage, 4 phase, 5 block,
@@ -25,7 +25,7 @@ _UNTIL = 4
 
 
 class Watchdog:
-    """The report of one kernel: allocated once, told to every context the kernel is loaded in."""
+    """The report of one kernel, allocated once and passed to every context of the kernel."""
 
     def __init__(self, manifest: Manifest, driver: Driver, cycles: int | None = None):
         self._manifest = manifest
@@ -34,14 +34,14 @@ class Watchdog:
         ctypes.memset(self._host, 0, _BYTES)
 
     def attach(self, library: Any, driver: Driver) -> None:
-        """Writes the report's device address into the runtime's global, in the current context."""
+        """Write the report's device address into the runtime's global, in the current context."""
         address = int(driver.call("cuMemHostGetDevicePointer", self._host, 0))
         _write(library, REPORT, address, driver)
         if self._cycles is not None:
             _write(library, LIMIT, self._cycles, driver)
 
     def report(self) -> WatchdogError | None:
-        """The exception for what was written, None where nothing was."""
+        """Return the exception for the written report, or None."""
         words = (ctypes.c_uint32 * 10).from_address(self._host)
         return explain(self._manifest, tuple(words)) if words[0] == MAGIC else None
 
@@ -53,7 +53,7 @@ def _write(library: Any, name: bytes, value: int, driver: Driver) -> None:
 
 
 def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
-    """The report in words."""
+    """Return the report as an exception."""
     _, number, operation, stage, phase, block, thread, low, high, kilocycles = words
     site = {item.number: item for item in manifest.sites}.get(number)
     place = f"{site.instance}.{site.role}.{site.port}" if site else f"site {number}"

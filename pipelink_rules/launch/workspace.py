@@ -1,10 +1,10 @@
-"""Who owns the memory through which CTAs reach each other?  The launcher, per kernel and stream.
+"""Scratch memory and counters of the CTAs of a launch, owned per kernel and stream.
 
-Launches on one stream follow each other and may share scratch memory and counters; launches on two
-streams may run at the same time and may not.  A graph runs whenever it is launched: every capture
-has a workspace of its own (bind a call inside of the capture that it is for).  Nothing is freed or
-moved while the kernel lives, because a graph may still use it; a stream that needs more gets a
-larger piece.
+Launches on one stream are ordered and may share scratch memory and counters; launches on two
+streams may overlap and may not.  A graph can run at any time, so every capture has a separate
+workspace (bind a call inside the capture that it is for).  Nothing is freed or moved during the
+lifetime of the kernel, because a graph may still use it; a stream that needs more allocates a
+larger slice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 class ZeroedRange(NamedTuple):
-    """Memory that has to be zero when a launch begins."""
+    """Memory that must be zero when a launch starts."""
 
     pointer: int
     words: int  # of 4 bytes
@@ -40,7 +40,7 @@ class WorkspacePool:
     def of(
         self, context: int, stream: int, symbols: Mapping[str, int]
     ) -> tuple[dict[str, int], ZeroedRange | None]:
-        """Piece -> address for a launch on the stream, and what to clear before it."""
+        """Return slice -> address for a launch on the stream, and what to clear before it."""
         offsets, size, cleared = {}, 0, 0
         for piece in self._pieces:
             offsets[piece.name] = size
@@ -67,6 +67,6 @@ class WorkspacePool:
 
 
 def capture_of(api: Any, stream: int) -> int:
-    """The number of the capture that the stream is part of; 0 where it is in none."""
+    """Return the number of the capture that the stream is part of, or 0."""
     answer = api.cuStreamGetCaptureInfo(stream)
     return int(answer[2]) if not answer[0] and int(answer[1]) == 1 else 0

@@ -1,6 +1,6 @@
-"""A layout, stage counts and barrier ids without a solver: the hint that makes the solver fast.
+"""Greedy layout, stage counts and barrier ids: the hints that make the solver fast.
 
-Nothing here decides anything: what does not fit greedily may still fit.
+No result is final: a problem without a greedy layout may still have one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Key = Callable[[Rectangle], tuple[int | str, ...]]
 
 
 def canonical_order(rectangle: Rectangle) -> tuple[int | str, ...]:
-    """The order in which offsets are made as small as possible: big alignments first."""
+    """Return the order in which offsets are made as small as possible: big alignments first."""
     return (-rectangle.align, -rectangle.bytes, -rectangle.span, rectangle.name)
 
 
@@ -39,9 +39,9 @@ ORDERS: tuple[Key, ...] = (
 def first_fit(
     order: Iterable[Rectangle], fixed: Mapping[str, int] | None = None, best: bool = False
 ) -> tuple[dict[str, int], int]:
-    """Each rectangle in turn at its lowest free offset, or in the tightest hole.
+    """Place each rectangle in turn at its lowest free offset, or in the tightest hole.
 
-    Returns (offsets, height).  Rectangles named in `fixed` lie where that says, before all others.
+    Return (offsets, height).  Rectangles named in `fixed` are placed there before all others.
     """
     items = list(order)
     fixed = fixed or {}
@@ -76,9 +76,9 @@ def _slot(item: Rectangle, taken: Sequence[tuple[int, int, int]], best: bool) ->
 
 
 def layout(items: Sequence[Rectangle], limit: int, rounds: int = 40) -> tuple[dict[str, int], int]:
-    """The lowest layout found: several orders, then what ends at the top moves to the front.
+    """Return the lowest layout of several orders, then of repeated runs that place the top first.
 
-    Stops at the first layout within `limit` in canonical order, else at the lower bound.
+    The search stops at the first layout within `limit` in canonical order, else at the lower bound.
     """
     floor, _ = bound(items)
     found = first_fit(sorted(items, key=canonical_order))
@@ -115,7 +115,7 @@ def _squeaky(
 
 
 def stage_classes(problem: PlacementProblem) -> list[list[StageVariable]]:
-    """Stage variables by priority, inside a class by name."""
+    """Return stage variables by priority, inside a class by name."""
     classes: dict[int, list[StageVariable]] = {}
     for stage in sorted(problem.stages, key=lambda stage: stage.name):
         classes.setdefault(stage.priority, []).append(stage)
@@ -125,7 +125,7 @@ def stage_classes(problem: PlacementProblem) -> list[list[StageVariable]]:
 def suggest_stages(
     problem: PlacementProblem, limit: int, columns_fit: Callable[[Mapping[str, int]], bool]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Stage counts raised while a greedy layout exists, and that layout: where to start."""
+    """Return stage counts, increased while a greedy layout exists, and that layout."""
     form = rows(problem)
     stages = minimum_stages(problem)
     offsets, height = layout(rectangles(problem, stages), limit)
@@ -164,7 +164,7 @@ def _bytes_per_stage(problem: PlacementProblem) -> dict[str, int]:
 
 
 def ids(problem: PlacementProblem) -> list[int]:
-    """The named-barrier ids that may be given out."""
+    """Return the named-barrier ids that may be assigned."""
     count = TARGETS[problem.target].named_barriers
     return [number for number in range(count) if number not in problem.reserved_barriers]
 
@@ -172,21 +172,21 @@ def ids(problem: PlacementProblem) -> list[int]:
 def lowest_ids(
     problem: PlacementProblem, fixed: Mapping[str, int] | None = None
 ) -> dict[str, int | None]:
-    """Each barrier in turn, earliest phase first, at the lowest id free in its phases; None: none.
+    """Assign each barrier, earliest lifetime first, the lowest id free in its lifetimes, or None.
 
-    Optimal where no barrier pauses between phases.
+    Optimal if the lifetimes of every barrier are consecutive.
     """
-    given: dict[str, int | None] = dict(fixed or {})
+    assigned: dict[str, int | None] = dict(fixed or {})
     masks = {need.name: need.lifetimes for need in problem.barriers}
     for name in id_order(problem):
-        if name not in given:
-            taken = {given[other] for other in given if masks[other] & masks[name]}
-            given[name] = next((number for number in ids(problem) if number not in taken), None)
-    return given
+        if name not in assigned:
+            used = {assigned[other] for other in assigned if masks[other] & masks[name]}
+            assigned[name] = next((number for number in ids(problem) if number not in used), None)
+    return assigned
 
 
 def id_order(problem: PlacementProblem) -> list[str]:
-    """Named barriers in the order in which their ids are made as small as possible."""
+    """Return named barriers in the order in which their ids are made as small as possible."""
     ordered = sorted(
         problem.barriers, key=lambda need: (need.lifetimes & -need.lifetimes, need.name)
     )

@@ -1,14 +1,13 @@
-"""Which of all solutions is the placement?  The lexicographic objective, by repeated questions.
+"""The lexicographic objective that selects one placement among all solutions.
 
 In this order: stages (per priority class the smallest count, then their sum, then by name),
 registers (the least useful count, then their sum, then by role), few roles that straddle
 warpgroups, even spread of single-warp roles, few moved bytes, then the smallest warps, ids and
-offsets in canonical order.  Each step is
-a few questions to the solver, and its answer is required from then on; so what comes out is
-unique by definition, not a matter of the solver's mood.
+offsets in canonical order.  Each objective takes a few solver checks, and its optimum is required
+from then on.  The placement is therefore unique by definition, not by the solver's choice.
 
-What existed in a previous placement (same name) moves if its offset changes, and then costs all its
-bytes.  Stages and registers come first: nothing is kept that would cost a stage.
+An allocation of a previous placement (same name) moves if its offset changes, at the cost of all
+its bytes.  Stages and registers come first: no offset is kept at the cost of a stage.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from pipelink_rules.place.smtlib import Encoding
 from pipelink_rules.place.warps import UNIT
 from pipelink_rules.solver.session import SAT, UNKNOWN, Bound, Session, at_least, at_most, equal
 
-Floor = Callable[[str, Mapping[str, int]], int]  # (variable, those settled) -> no less than this
+Floor = Callable[[str, Mapping[str, int]], int]  # (variable, those fixed) -> no less than this
 
 
 @dataclass
 class Search:
-    """A session with a solution in hand; `unproved` collects the steps the budget cut short."""
+    """A session and its current solution; `unproved` lists objectives that the budget cut short."""
 
     session: Session
     values: dict[str, int]
     unproved: list[str]
 
     def ask(self, step: str, conditions: Sequence[Bound]) -> bool:
-        """Is there a solution with these as well?  If so it is the one in hand from now on."""
+        """Return whether a solution meets these conditions too; it becomes the current one."""
         verdict = self.session.check(conditions, self.values)
         if verdict == SAT:
             self.values = dict(self.session.values)
@@ -56,10 +55,10 @@ class Search:
     def highest(
         self, step: str, low: int, high: int, conditions: Callable[[int], list[Bound]]
     ) -> int:
-        """The largest level in low..high whose conditions hold; they are required from then on.
+        """Return the largest level in low..high whose conditions hold, and require them.
 
-        `low` must be known to hold.  The next level is asked first, since the hints are usually
-        optimal already, then the top; a search by halves is the exception.
+        `low` must be known to hold.  The next level is tried first because the hints are usually
+        optimal, then the top; bisection is the exception.
         """
         probes = [low + 1, high]
         while low < high:
@@ -74,21 +73,21 @@ class Search:
         return low
 
     def total(self, variables: Mapping[str, int]) -> int:
-        """The weighted sum of variables in the solution in hand."""
+        """Return the weighted sum of variables in the current solution."""
         return sum(factor * self.values[name] for name, factor in variables.items())
 
     def maximize(self, step: str, weights: Mapping[str, int], ceiling: int) -> int:
-        """The largest weighted sum, required from then on."""
+        """Return the largest weighted sum, and require it."""
         terms = tuple(weights.items())
         return self.highest(
             step, self.total(weights), ceiling, lambda level: [Bound(terms, ">=", level)]
         )
 
     def fix(self, step: str, variables: Sequence[str], floor: Floor) -> None:
-        """Makes each variable in turn as small as possible.
+        """Fix each variable in turn to its smallest value.
 
-        `floor` gives the lowest conceivable value beside those settled before.  Where all floors
-        hold together (the usual case) one question is enough.
+        `floor` returns a lower bound given the variables fixed before.  If all lower bounds hold
+        together (the usual case), one check is enough.
         """
         lowest: dict[str, int] = {}
         for name in variables:
@@ -97,9 +96,9 @@ class Search:
         if not wanted or self.ask("", wanted):
             self.session.require(wanted)
             return
-        settled: dict[str, int] = {}
+        fixed: dict[str, int] = {}
         for name in variables:
-            low, high = floor(name, settled), self.values[name]
+            low, high = floor(name, fixed), self.values[name]
             probe = low
             while low < high:
                 if self.ask(step, [at_most(name, probe)]):
@@ -107,14 +106,14 @@ class Search:
                 else:
                     low = probe + 1
                 probe = (low + high) // 2
-            settled[name] = high
+            fixed[name] = high
             self.session.require([equal(name, high)])
 
 
 def maximize_stages(
     search: Search, encoding: Encoding, problem: PlacementProblem, form: Sequence[Row], limit: int
 ) -> None:
-    """Settles every stage count, class by class."""
+    """Fix every stage count, class by class."""
     counts = minimum_stages(problem)
     for group in stage_classes(problem):
         if len(group) > 1:
@@ -157,7 +156,7 @@ def _maximize_together(
 def _ceiling(
     stage: StageVariable, counts: Mapping[str, int], form: Sequence[Row], limit: int
 ) -> int:
-    """The most stages that the live bytes admit with all others where they are known to be."""
+    """Return the most stages that the live bytes allow, given the other stage counts."""
     top = stage.maximum
     while top > stage.minimum and not admits(form, {**counts, stage.name: top}, limit):
         top -= 1
@@ -165,7 +164,7 @@ def _ceiling(
 
 
 def assign_registers(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
-    """Settles the registers of every role and warpgroup."""
+    """Fix the registers of every role and warpgroup."""
     if not encoding.useful:
         return
     target = TARGETS[problem.target]
@@ -194,7 +193,7 @@ def assign_registers(search: Search, encoding: Encoding, problem: PlacementProbl
 
 
 def pack_roles(search: Search, encoding: Encoding) -> None:
-    """Loose roles in no more warpgroups than they need, single warps on different schedulers."""
+    """Pack loose roles into few warpgroups and spread single warps over schedulers."""
     if encoding.compact:
         weights = dict.fromkeys(encoding.compact.values(), 1)
         search.maximize("warps", weights, len(weights))
@@ -207,7 +206,7 @@ def pack_roles(search: Search, encoding: Encoding) -> None:
 def keepable_offsets(
     problem: PlacementProblem, previous: Placement | None, limit: int
 ) -> dict[str, int]:
-    """Offsets of the previous placement that are legal for the item of that name today."""
+    """Return offsets of the previous placement that are valid for the allocation of that name."""
     if previous is None:
         return {}
     before = dict(previous.offsets)
@@ -221,16 +220,16 @@ def keepable_offsets(
 
 
 def keepable_ids(problem: PlacementProblem, previous: Placement | None) -> dict[str, int]:
-    """Ids of the previous placement that do not contradict each other today."""
+    """Return ids of the previous placement that do not conflict now."""
     if previous is None:
         return {}
     before, allowed = dict(previous.named), set(ids(problem))
     kept: dict[str, int] = {}
-    phases = {barrier.name: barrier.lifetimes for barrier in problem.barriers}
-    for name in sorted(phases):
+    masks = {barrier.name: barrier.lifetimes for barrier in problem.barriers}
+    for name in sorted(masks):
         number = before.get(name)
         if number in allowed and not any(
-            kept[other] == number and phases[other] & phases[name] for other in kept
+            kept[other] == number and masks[other] & masks[name] for other in kept
         ):
             kept[name] = number
     return kept
@@ -242,7 +241,7 @@ def keep_offsets(
     keep: Mapping[str, int],
     sizes: Sequence[Rectangle],
 ) -> dict[str, int]:
-    """Settles which items stay, so that the fewest bytes move; returns the offsets that stay."""
+    """Fix which allocations stay so that the fewest bytes move; return the offsets that stay."""
     if not keep:
         return {}
     items = {item.name: item for item in sizes}
@@ -266,7 +265,7 @@ def keep_offsets(
 
 
 def keep_ids(search: Search, encoding: Encoding, keep: Mapping[str, int]) -> dict[str, int]:
-    """Settles the ids that stay: all that can, or none where they leave no id for a new one."""
+    """Fix the ids that stay: all valid ones, or none if a new barrier would get no id."""
     stay = [equal(encoding.named[name], number) for name, number in sorted(keep.items())]
     if not stay or not search.ask("", stay):
         return {}
@@ -275,15 +274,15 @@ def keep_ids(search: Search, encoding: Encoding, keep: Mapping[str, int]) -> dic
 
 
 def fix_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
-    """Settles the first warp of every role, in the order of `warps.order`."""
+    """Fix the first warp of every role, in the order of `warps.placement_order`."""
     ordered = warps.placement_order(problem)
     roles = {encoding.starts[role.name]: role for role in ordered}
 
-    def floor(variable: str, settled: Mapping[str, int]) -> int:
+    def floor(variable: str, fixed: Mapping[str, int]) -> int:
         role = roles[variable]
         taken = {
             warp
-            for other, start in settled.items()
+            for other, start in fixed.items()
             for warp in range(start, start + roles[other].warps)
         }
         start = 0
@@ -295,19 +294,20 @@ def fix_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> 
 
     search.fix("warps", [encoding.starts[role.name] for role in ordered], floor)
     if warps.POOL_EQUALITY:  # else registers follow from what is useful: they have one value
-        search.fix("registers", encoding.groups, lambda name, settled: 0)
+        search.fix("registers", encoding.groups, lambda name, fixed: 0)
 
 
 def fix_ids(
     search: Search, encoding: Encoding, problem: PlacementProblem, kept: Mapping[str, int]
 ) -> None:
-    """Settles the id of every named barrier: earliest phase first, the lowest free id."""
+    """Fix the id of every named barrier: earliest lifetime first, the lowest free id."""
     names = {variable: name for name, variable in encoding.named.items()}
 
-    def floor(variable: str, settled: Mapping[str, int]) -> int:
-        fixed = {**kept, **{names[other]: number for other, number in settled.items()}}
-        mine = [need for need in problem.barriers if need.name in {*fixed, names[variable]}]
-        lowest = lowest_ids(replace(problem, barriers=tuple(mine)), fixed)[names[variable]]
+    def floor(variable: str, fixed: Mapping[str, int]) -> int:
+        assigned = {**kept, **{names[other]: number for other, number in fixed.items()}}
+        placed = {*assigned, names[variable]}
+        barriers = tuple(need for need in problem.barriers if need.name in placed)
+        lowest = lowest_ids(replace(problem, barriers=barriers), assigned)[names[variable]]
         return search.values[variable] if lowest is None else lowest
 
     search.fix("ids", [encoding.named[name] for name in id_order(problem)], floor)
@@ -319,16 +319,16 @@ def fix_offsets(
     sizes: Sequence[Rectangle],
     kept: Mapping[str, int],
 ) -> None:
-    """Settles every offset or first column: the lowest that extends to a full layout, in order."""
+    """Fix every offset or first column, in order: the lowest that extends to a full layout."""
     ordered = sorted(sizes, key=canonical_order)
     items = {places[item.name][0]: item for item in ordered}
 
-    def floor(variable: str, settled: Mapping[str, int]) -> int:
+    def floor(variable: str, fixed: Mapping[str, int]) -> int:
         item = items[variable]
-        fixed = {**kept, **{items[v].name: n * items[v].align for v, n in settled.items()}}
+        offsets = {**kept, **{items[v].name: n * items[v].align for v, n in fixed.items()}}
         if item.name in kept:
             return kept[item.name] // item.align
-        neighbours = [other for other in ordered if other.name in fixed]
-        return first_fit([*neighbours, item], fixed)[0][item.name] // item.align
+        neighbors = [other for other in ordered if other.name in offsets]
+        return first_fit([*neighbors, item], offsets)[0][item.name] // item.align
 
     search.fix("offsets", list(items), floor)

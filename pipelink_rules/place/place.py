@@ -1,7 +1,7 @@
-"""Where does everything go?  One joint placement of an SM: `place(problem) -> Placement`.
+"""The joint placement of one SM: `place(problem) -> Placement`.
 
-Arithmetic refuses first, with the reason; a greedy layout hints; Z3 decides all resources
-together; the objective makes the answer unique; a checker without z3 reads it back.
+Arithmetic rejects first and states the reason.  A greedy layout provides hints, Z3 solves for all
+resources together, the objective makes the solution unique, and `verify` checks it without z3.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pipelink_rules.place.validate_problem import validate
 def place(
     problem: PlacementProblem, previous: Placement | None = None, rlimit: int = RLIMIT
 ) -> Placement:
-    """Solves the problem; the same problem and previous placement give the same bytes.
+    """Return the placement; equal problems and previous placements yield equal bytes.
 
     `previous` is the placement before a swap: its offsets and ids are kept unless that would cost
-    a stage.  `rlimit` bounds each question to the solver in its own units, not in time.  Raises
-    PipelinkError with PL01xx (shared memory, named barriers, warps, or a budget that ran out) or
-    PL07xx (registers), every resource that does not fit at once.
+    a stage.  `rlimit` bounds each solver check in the solver's units, not in time.  Raise
+    PipelinkError with PL01xx (shared memory, named barriers, warps, exhausted budget) or PL07xx
+    (registers) for every resource that does not fit.
     """
     validate(problem)
-    findings = infeasibilities(problem, rlimit)
-    if findings:
-        raise PipelinkError(findings)
+    errors = infeasibilities(problem, rlimit)
+    if errors:
+        raise PipelinkError(errors)
     found = solve(problem, previous, rlimit)
     if isinstance(found, Placement):
         return found

@@ -1,4 +1,4 @@
-"""What does a program need of an SM?  Program -> PlacementProblem, numbers only."""
+"""The resources that a program needs of an SM: Program -> PlacementProblem."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from pipelink_rules.model.program import (
 )
 from pipelink_rules.program.link_constants import constant_value
 
-PHASE = "work"  # every item lives as long as the kernel
-LIVE = 1  # phase mask of PHASE
+LIFETIME = "work"  # the only one: every allocation is live as long as the kernel
+LIVE = 1  # its mask
 FULL_AND_EMPTY = 2  # mbarriers of one stage of one ring
-# One fixed entry of the table, no mbarrier, holds the address of the tensor memory allocated.
+# One fixed entry of the table, not an mbarrier, holds the address of the tensor memory.
 
-# Which channels get their stages first: those that hide the latency of global memory.
+# Priority of stages: rings that hide the latency of global memory come first.
 COPIED, WRITTEN, HANDED_OVER = 0, 1, 2
 
 
 def placement_problem(program: Program) -> PlacementProblem:
-    """The placement problem of a program.
+    """Return the placement problem of a program.
 
     Channels are `channel.name`, buffers `instance.buffer`, named barriers `instance.barrier`,
     roles `ProgramRole.name`.
@@ -59,7 +59,7 @@ def placement_problem(program: Program) -> PlacementProblem:
         name=program.name,
         target=program.target,
         occupancy=program.occupancy,
-        lifetimes=(PHASE,),
+        lifetimes=(LIFETIME,),
         items=tuple(sorted((*channels, *buffers), key=lambda item: item.name)),
         stages=tuple(
             StageVariable(
@@ -83,7 +83,7 @@ def placement_problem(program: Program) -> PlacementProblem:
 
 
 def _priority(program: Program, channel: Channel) -> int:
-    if channel.kind in (HANDOVER, TENSOR_MEMORY):  # nothing from global memory comes in them
+    if channel.kind in (HANDOVER, TENSOR_MEMORY):  # they hold nothing from global memory
         return HANDED_OVER
     return COPIED if program.port(channel.producer).proxy == "async" else WRITTEN
 

@@ -1,17 +1,16 @@
-"""What is the joint problem as one SMT-LIB text?
+"""The joint problem as one SMT-LIB text.
 
-Every resource in one set of linear constraints over integers, for one shape of the launch:
-stage counts, shared offsets and the mbarrier table, named-barrier ids, first warps, registers of
-roles and warpgroups.  Variables are numbered in a canonical order (names of users never reach
-the text):
+All resources are one set of linear constraints over integers, for one shape of the launch: stage
+counts, shared offsets and the mbarrier table, named-barrier ids, first warps, registers of roles
+and warpgroups.  Variables are numbered in a canonical order, so that names from declarations never
+enter the text:
 
-    s<i>  stages of a channel               k<i>  offset of an item, in its alignment
-    v<i>  1 where a kept item moves          n<i>  id of a named barrier
+    s<i>  stages of a channel                k<i>  offset of an allocation / its alignment
+    v<i>  1 if a kept allocation moves       n<i>  id of a named barrier
     w<i>  first warp of a role               x<g>  registers of a warpgroup / 8
-    r<i>  registers of a role / 8            c<i>  those that are useful to it / 8
-    u<i>  1 where a role straddles nothing   p     1 where single-warp roles spread evenly
-    q<i>  start of a loose role, in warpgroups
-    t<i>  first column of tensor memory of a need
+    r<i>  registers of a role / 8            c<i>  useful registers of a role / 8
+    u<i>  1 if a role is not split           p     1 if single-warp roles are spread evenly
+    q<i>  first warpgroup of a loose role    t<i>  first column of a tensor memory request
 """
 
 from __future__ import annotations
@@ -40,34 +39,34 @@ Interval = tuple[str, str]  # start and end, as terms
 
 @dataclass(frozen=True)
 class Encoding:
-    """The text, and the variable of each thing that the placement decides."""
+    """The text, and the variable of each quantity that the placement decides."""
 
     text: str
     stages: dict[str, str]
-    offsets: dict[str, tuple[str, int]]  # item -> (variable, bytes per unit of it)
-    moved: dict[str, str]  # kept item -> its v
+    offsets: dict[str, tuple[str, int]]  # allocation -> (variable, bytes per unit of it)
+    moved: dict[str, str]  # kept allocation -> its v
     named: dict[str, str]
     starts: dict[str, str]
     aligned: dict[str, str]  # aligned role -> the variable that is its start / 4
-    useful: dict[str, str]  # role -> its c; empty where nothing moves registers
+    useful: dict[str, str]  # role -> its c; empty without setmaxnreg
     registers: dict[str, str]
     groups: tuple[str, ...]
     compact: dict[str, str]  # loose role of several warps -> its u
     spread: str  # "p", or empty
-    columns: dict[str, tuple[str, int]]  # tensor need -> (variable, columns per unit of it)
+    columns: dict[str, tuple[str, int]]  # tensor request -> (variable, columns per unit of it)
 
 
 def encode(
     problem: PlacementProblem, shape: LaunchShape, limit: int, keep: Mapping[str, int] | None = None
 ) -> Encoding:
-    """The joint text for one shape; `limit` in bytes, `keep` = offsets that cost when left."""
+    """Return the joint text for one shape; `limit` in bytes, `keep`: offsets worth keeping."""
     writer = Text()
     stages = _stages(writer, problem)
     offsets, moved = _shared(writer, problem, stages, limit, keep or {})
     columns = _columns(writer, problem, stages)
     named = _named(writer, problem)
     starts, aligned = _warps(writer, problem, shape)
-    compact, spread = _neighbours(writer, problem, starts)
+    compact, spread = _spread(writer, problem, starts)
     useful, registers, groups = _registers(writer, problem, shape, starts)
     return Encoding(
         text=str(writer),
@@ -95,7 +94,7 @@ def _stages(writer: Text, problem: PlacementProblem) -> dict[str, str]:
 
 
 def quantum(problem: PlacementProblem) -> int:
-    """The largest unit of bytes that divides every size and alignment."""
+    """Return the largest unit of bytes that divides every size and alignment."""
     unit = 0
     for item in problem.items:
         unit = math.gcd(unit, item.bytes, item.align)
@@ -118,7 +117,7 @@ def _shared(
         terms = [product(factor // unit, stages[name]) for name, factor in coefficients]
         return total(terms + ([str(constant // unit)] if constant or not terms else []))
 
-    things = [
+    allocations = [
         (
             item.name,
             item.align,
@@ -130,28 +129,28 @@ def _shared(
     if problem.mbarriers_per_stage or problem.mbarriers_fixed:
         per_stage = [(name, MBARRIER_BYTES * n) for name, n in sorted(problem.mbarriers_per_stage)]
         table = size(MBARRIER_BYTES * problem.mbarriers_fixed, per_stage)
-        things.append((BARRIER_TABLE, TABLE_ALIGN, all_lifetimes(problem), table))
+        allocations.append((BARRIER_TABLE, TABLE_ALIGN, all_lifetimes(problem), table))
     offsets: dict[str, tuple[str, int]] = {}
     moved: dict[str, str] = {}
     boxes: list[tuple[int, Interval]] = []
-    for index, (name, align, phases, extent) in enumerate(sorted(things)):
+    for index, (name, align, lifetimes, extent) in enumerate(sorted(allocations)):
         variable = writer.integer(f"k{index}", 0, limit // align)
         start = product(align // unit, variable)
         end = f"(+ {start} {extent})"
         writer.claim(f"(<= {end} {room})")
         offsets[name] = (variable, align)
-        boxes.append((phases, (start, end)))
+        boxes.append((lifetimes, (start, end)))
         if name in keep:
             moved[name] = writer.integer(f"v{index}", 0, 1)
             writer.claim(f"(or (= v{index} 1) (= {variable} {keep[name] // align}))")
     _keep_apart(writer, boxes)
-    for row in rows(problem):  # redundant, and what makes refusals quick
+    for row in rows(problem):  # redundant, but makes unsat answers fast
         writer.claim(f"(<= {size(row.constant, list(row.coefficients))} {room})")
     return offsets, moved
 
 
 def _keep_apart(writer: Text, boxes: list[tuple[int, Interval]]) -> None:
-    """No overlap where two share a phase."""
+    """Assert that two intervals that share a lifetime do not overlap."""
     for (one, low), (other, high) in itertools.combinations(boxes, 2):
         if one & other:
             writer.apart(low, high)
@@ -160,7 +159,7 @@ def _keep_apart(writer: Text, boxes: list[tuple[int, Interval]]) -> None:
 def _columns(
     writer: Text, problem: PlacementProblem, stages: Mapping[str, str]
 ) -> dict[str, tuple[str, int]]:
-    """Columns of tensor memory lie apart within the largest allocation."""
+    """Assert that requests do not overlap within the largest allocation of tensor memory."""
     limit = column_limit(problem)
     found: dict[str, tuple[str, int]] = {}
     boxes: list[tuple[int, Interval]] = []
@@ -206,10 +205,10 @@ def _warps(
     return starts, aligned
 
 
-def _neighbours(
+def _spread(
     writer: Text, problem: PlacementProblem, starts: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
-    """Which loose roles touch no more warpgroups than they must, and do single warps spread?"""
+    """Define u (a loose role spans as few warpgroups as possible) and p (single warps spread)."""
     compact: dict[str, str] = {}
     singles: list[str] = []  # warp % 4 of each
     for index, role in enumerate(warps.placement_order(problem)):
@@ -262,7 +261,7 @@ def _registers(
             served.append(
                 f"(and {inside} (<= {group} {warps.useful_registers(role, target) // UNIT}))"
             )
-        if not warps.POOL_EQUALITY:  # registers go where they are useful, the rest stays free
+        if not warps.POOL_EQUALITY:  # unused registers stay free
             writer.claim(f"(or {' '.join(served)})")
     relation = "=" if warps.POOL_EQUALITY else "<="
     writer.claim(f"({relation} {total(list(groups))} {shape.pool // UNIT})")

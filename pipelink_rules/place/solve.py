@@ -1,8 +1,8 @@
-"""Does the joint problem have a solution, and which placement is it?
+"""The search for a placement: launch shapes, solver, objective, verification.
 
-Every shape of the launch that the arithmetic admits is one joint text; the best one that has a
-solution is driven to the optimum of the objective and read back by the checker.  A greedy layout
-and a closed-form assignment hint where a solution is likely.
+Every shape of the launch that arithmetic allows is one joint SMT-LIB text.  The best shape with a
+solution is optimized and then verified.  A greedy layout and a closed-form assignment provide
+hints.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from pipelink_rules.place.verify import verify
 from pipelink_rules.place.warps import GROUP, UNIT, Assignment, LaunchShape
 from pipelink_rules.solver.session import SAT, UNKNOWN, UNSAT, Session, equal, version
 
-RLIMIT = 4_000_000  # of the solver, for one question; about a second
+RLIMIT = 4_000_000  # units of the solver for one check; about a second
 
 
 def solve(
     problem: PlacementProblem, previous: Placement | None = None, rlimit: int = RLIMIT
 ) -> Placement | str:
-    """The placement, or the verdict (unsat, unknown) where there is none; explains nothing."""
+    """Return the placement, or the verdict (unsat, unknown), without an explanation."""
     unknown = ""
     for shape in warps.shapes(problem):
         found = _solve_shape(problem, shape, previous, rlimit)
@@ -59,7 +59,7 @@ def _placed(attempt: Placement | str, otherwise: Placement) -> Placement:
 
 
 def _moves_nothing(problem: PlacementProblem, found: Placement, plain: LaunchShape) -> bool:
-    """Does every role get as much from the entry registers as setmaxnreg gave it?"""
+    """Return whether entry registers provide every role as much as setmaxnreg does."""
     return warps.admits(problem, plain) and all(
         min(found.registers(role.name), role.want) <= plain.entry for role in problem.roles
     )
@@ -106,7 +106,7 @@ def _solve_shape(
 
 
 def _counts(search: Search, encoding: Encoding) -> dict[str, int]:
-    """The stage counts of the solution in hand."""
+    """Return the stage counts of the current solution."""
     return {name: search.values[variable] for name, variable in encoding.stages.items()}
 
 
@@ -171,8 +171,8 @@ def _warpgroups(
             for role in sorted(problem.roles, key=lambda role: starts[role.name])
             if index in warps.warpgroups_used(starts[role.name], role.warps)
         )
-        given = values[encoding.groups[index]] * warps.UNIT if encoding.groups else shape.entry
-        groups.append(Warpgroup(index, roles, given))
+        registers = values[encoding.groups[index]] * UNIT if encoding.groups else shape.entry
+        groups.append(Warpgroup(index, roles, registers))
     return tuple(groups)
 
 
@@ -183,7 +183,7 @@ def _compared(
     named: Mapping[str, int],
     columns: Mapping[str, int],
 ) -> tuple[tuple[str, ...], bool]:
-    """What changed for the things that were there before, in words; and whether nothing did."""
+    """Return notes about what changed since the previous placement, and whether nothing did."""
     if previous is None:
         return (), False
     notes = []
@@ -206,7 +206,7 @@ def hints(
     offsets: Mapping[str, int],
     assignment: Assignment,
 ) -> dict[str, int]:
-    """Values for the variables from a greedy layout and a closed-form assignment."""
+    """Return values of the variables from a greedy layout and a closed-form assignment."""
     found = {encoding.stages[name]: count for name, count in stages.items()}
     for name, (variable, align) in encoding.offsets.items():
         found[variable] = offsets[name] // align
@@ -222,15 +222,15 @@ def hints(
         if role.name in encoding.compact:
             found[encoding.compact[role.name]] = int(start % GROUP <= warps.slack(role))
         if encoding.useful:
-            given = assignment.registers[role.name]
-            wanted = warps.useful_registers(role, TARGETS[problem.target])
-            found[encoding.registers[role.name]] = given // UNIT
-            found[encoding.useful[role.name]] = min(given, wanted) // UNIT
-    for variable, given in zip(encoding.groups, assignment.groups, strict=False):
-        found[variable] = given // UNIT
+            assigned = assignment.registers[role.name]
+            useful = warps.useful_registers(role, TARGETS[problem.target])
+            found[encoding.registers[role.name]] = assigned // UNIT
+            found[encoding.useful[role.name]] = min(assigned, useful) // UNIT
+    for variable, registers in zip(encoding.groups, assignment.groups, strict=False):
+        found[variable] = registers // UNIT
     if encoding.spread:
         found[encoding.spread] = 1
-    given_ids = lowest_ids(problem)
-    if all(number is not None for number in given_ids.values()):
-        found.update({encoding.named[name]: given_ids[name] or 0 for name in given_ids})
+    numbers = lowest_ids(problem)
+    if all(number is not None for number in numbers.values()):
+        found.update({encoding.named[name]: number or 0 for name, number in numbers.items()})
     return found

@@ -1,10 +1,9 @@
-"""How many warps may a launch have, and what registers does each of its warpgroups get?
+"""Closed forms for warps and registers: launch shapes, a lower bound on registers, an assignment.
 
-Closed forms: the shapes of a launch worth trying, a bound on its registers, and an assignment
-that hints the solver.  Registers are per thread; a warpgroup is 4 warps (128 threads), the unit
-of `setmaxnreg`.  Loose roles (not aligned to a warpgroup) come first, wide ones before narrow
-ones: so no role straddles warpgroups without need, and the single-warp roles share one and spread
-over the four schedulers (warp % 4).
+The assignment is a hint for the solver.  Registers are per thread; a warpgroup is 4 warps (128
+threads), the unit of `setmaxnreg`.  Loose roles (not aligned to a warpgroup) come first, wide
+before narrow.  No role is then split without need, and single-warp roles share one warpgroup and
+are spread over the four schedulers (warp % 4).
 """
 
 from __future__ import annotations
@@ -16,16 +15,16 @@ from pipelink_rules.model.target import TARGETS, Target
 from pipelink_rules.place.rectangles import round_up
 
 GROUP = 4  # warps of a warpgroup, and schedulers of an SM
-UNIT = 8  # registers are given in eights
+UNIT = 8  # granularity of setmaxnreg
 
-# Must setmaxnreg hand out exactly what the launch brought?  False: less is allowed, and what is
-# left is spread up to `want` first.
+# Whether setmaxnreg must assign every register of the launch.  False: the rest stays free after
+# roles got up to `want`.
 POOL_EQUALITY = False
 
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """A launch: its warps, the registers it enters with, and whether setmaxnreg moves them."""
+    """A launch: its warps, its entry registers, and whether setmaxnreg redistributes them."""
 
     warps: int
     entry: int
@@ -33,29 +32,29 @@ class LaunchShape:
 
     @property
     def groups(self) -> int:
-        """Warpgroups, the last one possibly partial where nothing moves registers."""
+        """Number of warpgroups; the last one may be partial without setmaxnreg."""
         return -(-self.warps // GROUP)
 
     @property
     def pool(self) -> int:
-        """Registers per thread, summed over warpgroups, that setmaxnreg may hand out."""
+        """Registers per thread, summed over warpgroups, that setmaxnreg may assign."""
         return self.entry * self.groups // UNIT * UNIT
 
 
 def min_registers(role: RoleRequest, target: Target) -> int:
-    """The smallest setmaxnreg value that serves the role."""
+    """Return the smallest setmaxnreg value that is enough for the role."""
     return max(target.setmaxnreg_minimum, round_up(role.minimum, UNIT))
 
 
 def useful_registers(role: RoleRequest, target: Target) -> int:
-    """The largest setmaxnreg value that still brings something to the role."""
+    """Return the largest setmaxnreg value that the role can use."""
     return max(
         min_registers(role, target), min(target.setmaxnreg_maximum, round_up(role.want, UNIT))
     )
 
 
 def placement_order(problem: PlacementProblem) -> list[RoleRequest]:
-    """Loose roles first, wide before narrow, hungry before modest; then the aligned ones."""
+    """Return loose roles first (by warps, then registers, descending), then aligned ones."""
     loose = [role for role in problem.roles if not role.warpgroup]
     aligned = [role for role in problem.roles if role.warpgroup]
     loose.sort(key=lambda role: (-role.warps, -role.minimum, role.name))
@@ -63,31 +62,31 @@ def placement_order(problem: PlacementProblem) -> list[RoleRequest]:
 
 
 def loose_warps(problem: PlacementProblem) -> int:
-    """Warps of the roles that may start anywhere."""
+    """Return the warps of roles that may start anywhere."""
     return sum(role.warps for role in problem.roles if not role.warpgroup)
 
 
 def aligned_warps(problem: PlacementProblem) -> int:
-    """Warps of the roles that start at a warpgroup, whole warpgroups counted."""
+    """Return the warps of roles that start at a warpgroup, in whole warpgroups."""
     return sum(round_up(role.warps, GROUP) for role in problem.roles if role.warpgroup)
 
 
 def fewest_warps(problem: PlacementProblem) -> int:
-    """Warps of the smallest launch; whole warpgroups as soon as a role is aligned to one."""
+    """Return the warps of the smallest launch; whole warpgroups if a role is aligned to one."""
     aligned, loose = aligned_warps(problem), loose_warps(problem)
     return aligned + round_up(loose, GROUP) if aligned else loose
 
 
 def most_warps(problem: PlacementProblem) -> int:
-    """Warps one CTA may have at the asked occupancy."""
+    """Return the most warps of a CTA at the requested occupancy."""
     target = TARGETS[problem.target]
     return min(target.warps_cta, target.warps_sm // problem.occupancy)
 
 
 def register_bound(problem: PlacementProblem) -> int:
-    """Registers per thread, summed over warpgroups, that every assignment needs at least.
+    """Return a lower bound on the registers per thread, summed over warpgroups.
 
-    Loose warps sorted by what they need, four to a warpgroup: no grouping costs less.
+    Loose warps are sorted by registers, four to a warpgroup: no grouping needs fewer.
     """
     target = TARGETS[problem.target]
     needs = sorted(
@@ -107,21 +106,21 @@ def register_bound(problem: PlacementProblem) -> int:
 
 
 def plain_shape(problem: PlacementProblem) -> LaunchShape:
-    """The smallest launch without setmaxnreg: one register count for all."""
+    """Return the smallest launch without setmaxnreg: one register count for all."""
     warps = fewest_warps(problem)
     entry = entry_registers(TARGETS[problem.target], max(1, warps), problem.occupancy)
     return LaunchShape(warps, entry, False)
 
 
 def moving_shape(problem: PlacementProblem, groups: int | None = None) -> LaunchShape:
-    """A launch of whole warpgroups whose registers setmaxnreg moves; the smallest by default."""
+    """Return a launch of whole warpgroups with setmaxnreg, by default the smallest."""
     warps = round_up(fewest_warps(problem), GROUP) if groups is None else GROUP * groups
     entry = entry_registers(TARGETS[problem.target], max(1, warps), problem.occupancy)
     return LaunchShape(warps, entry, True)
 
 
 def admits(problem: PlacementProblem, shape: LaunchShape) -> bool:
-    """Does the arithmetic of the shape leave room for every role?  Necessary, not sufficient."""
+    """Return whether the shape can hold every role by arithmetic: necessary, not sufficient."""
     target = TARGETS[problem.target]
     if shape.warps > most_warps(problem):
         return False
@@ -137,17 +136,17 @@ def admits(problem: PlacementProblem, shape: LaunchShape) -> bool:
 
 
 def setmaxnreg_unneeded(problem: PlacementProblem, shape: LaunchShape) -> bool:
-    """Would setmaxnreg bring nothing?  A loose role never asks for registers of its own."""
+    """Return whether setmaxnreg has no benefit; loose roles never benefit from it."""
     return admits(problem, shape) and all(
         role.want <= shape.entry for role in problem.roles if role.warpgroup
     )
 
 
 def shapes(problem: PlacementProblem) -> list[LaunchShape]:
-    """The launches that the arithmetic admits, best first.
+    """Return the launches that arithmetic allows, best first.
 
-    Without setmaxnreg where every role is content with the entry registers; else the fewest
-    warpgroups that hold everything.
+    Without setmaxnreg if the entry registers are enough for every role; otherwise by the number of
+    warpgroups.
     """
     plain = plain_shape(problem)
     if not TARGETS[problem.target].setmaxnreg or setmaxnreg_unneeded(problem, plain):
@@ -169,9 +168,9 @@ class Assignment:
 
 
 def assign(problem: PlacementProblem, shape: LaunchShape) -> Assignment:
-    """Roles in order at their lowest free warp, registers by water filling.
+    """Place roles in order at their lowest free warp and distribute registers by water filling.
 
-    Kept from straddling warpgroups where the launch has room for that.
+    No role is split between warpgroups if the launch has room for that.
     """
     apart = _starts(problem, apart=True)
     if any(apart[role.name] + role.warps > shape.warps for role in problem.roles):
@@ -180,7 +179,7 @@ def assign(problem: PlacementProblem, shape: LaunchShape) -> Assignment:
 
 
 def slack(role: RoleRequest) -> int:
-    """How far past a warpgroup's start the role may begin without touching one more."""
+    """Return how far into a warpgroup the role may start without spanning one more."""
     return round_up(role.warps, GROUP) - role.warps
 
 
@@ -201,7 +200,7 @@ def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
 
 
 def warpgroups_used(start: int, warps: int) -> range:
-    """Indices of the warpgroups that hold one of the warps."""
+    """Return the indices of the warpgroups that the warps span."""
     return range(start // GROUP, (start + warps - 1) // GROUP + 1)
 
 

@@ -1,1 +1,1 @@
-"""What the linker made: the manifest for the launcher, the map for people, comparisons, tables."""
+"""Reports about a link: manifest for the launcher, link map, comparisons, tables."""

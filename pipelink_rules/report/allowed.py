@@ -1,4 +1,4 @@
-"""Which findings was a megakernel linked in spite of?  Those of the check and those of the link."""
+"""The allowed diagnostics of a megakernel: those of the check and those of the link."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 def all_allowed(
     checked: Iterable[AllowedDiagnostics], audit: Audit | None
 ) -> tuple[AllowedDiagnostics, ...]:
-    """Every finding that the declaration allows, each once."""
+    """Return every diagnostic that the declaration allows, each once."""
     return tuple(dict.fromkeys((*checked, *(audit.forced if audit else ()))))
 
 

@@ -1,7 +1,7 @@
-"""When did what happen in a traced launch?  Recording -> Chrome trace events (Perfetto opens them).
+"""A traced launch as a timeline: Recording -> Chrome trace events, for Perfetto.
 
 A process is a CTA.  Its threads are the warps, by role, and one for every stage of every ring: from
-the moment it is taken to the data being there, and from there to its release.
+its acquisition to the arrival of its data, and from there to its release.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CtaTimes:
 
 
 def times_of(recording: Recording) -> tuple[CtaTimes, ...]:
-    """Every CTA of the recording, its events in cycles since its first operation."""
+    """Return every CTA of the recording, its events in cycles since its first operation."""
     rows: dict[int, list[WarpRow]] = defaultdict(list)
     for row in recording.rows:
         rows[row.cta].append(row)
@@ -64,7 +64,7 @@ def times_of(recording: Recording) -> tuple[CtaTimes, ...]:
 
 
 def chrome_trace(recording: Recording) -> dict[str, Any]:
-    """The JSON document: complete events in microseconds, names of processes and threads."""
+    """Return the JSON document: complete events in microseconds, names of processes and threads."""
     sites = {site.number: site for site in recording.sites}
     events: list[dict[str, Any]] = []
     for cta in times_of(recording):
@@ -86,7 +86,7 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
 
 
 def name_of(event: Event, sites: Mapping[int, Site]) -> str:
-    """`wait ab`, as in the contract."""
+    """Return `wait ab`, as in the contract."""
     site = sites.get(event.site)
     return f"{event.verb} {site.port}" if site else event.verb
 
@@ -124,7 +124,7 @@ def _slice(
 def _stages(
     recording: Recording, cta: CtaTimes, sites: Mapping[int, Site]
 ) -> Iterator[dict[str, Any]]:
-    """What every stage of every ring holds, from the operations of both ends."""
+    """Yield the contents of every stage of every ring, from the operations of both endpoints."""
     moments: dict[tuple[str, str], list[list[Timed]]] = defaultdict(list)
     for _, line in cta.warps:
         mine: dict[tuple[str, str], list[Timed]] = defaultdict(list)
@@ -164,7 +164,7 @@ def _stages(
 
 
 def _each(lines: list[list[Timed]], choose: Any, *, begin: bool) -> list[int]:
-    """The moment of the n-th operation over all warps that make it."""
+    """Return the time of the n-th operation over all warps that perform it."""
     count = min((len(line) for line in lines), default=0)
     return [choose(line[n].begin if begin else line[n].end for line in lines) for n in range(count)]
 
@@ -176,12 +176,12 @@ def _timed(events: tuple[Event, ...], base: int) -> Iterator[Timed]:
 
 
 def _signed(cycles: int) -> int:
-    """A difference of two 32-bit counters that may have run over."""
+    """Return the difference of two 32-bit counters that may have wrapped around."""
     return (cycles + _WRAP // 2) % _WRAP - _WRAP // 2
 
 
 def _nanoseconds(recording: Recording) -> float:
-    """Of one cycle."""
+    """Return the duration of one cycle."""
     return 1e6 / recording.clock_khz if recording.clock_khz else 1.0
 
 

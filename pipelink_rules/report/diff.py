@@ -1,6 +1,6 @@
-"""What changed between two links?  Placement, registers, instructions, stages, parameters.
+"""The differences of two links: placement, registers, instructions, stages, parameters.
 
-Two links in, the differing lines out; equal values are left out.
+Two links -> the differing lines; equal values are omitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipelink_rules.report.memory_map import pieces_of
 
 @dataclass(frozen=True)
 class Link:
-    """What is compared: the nouns of one built megakernel."""
+    """The stage files of one built megakernel."""
 
     program: Program
     placement: Placement
@@ -29,7 +29,7 @@ class Link:
 
 
 def diff_links(before: Link, after: Link) -> str:
-    """The differences by section, or one line that says there is none; what is forced always."""
+    """Return the differences by section, or one line if there are none; allowed errors always."""
     allowed = [all_allowed(item.allowed, item.audit) for item in (before, after)]
     sections: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
         ("Instances", _instances(before), _instances(after)),
@@ -71,7 +71,7 @@ def _reasons(allowed: Iterable[AllowedDiagnostics]) -> dict[str, object]:
 def changed(
     before: Mapping[str, object], after: Mapping[str, object]
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Rows (name, before, after, difference of numbers) for all that differs."""
+    """Yield rows (name, before, after, difference of numbers) for all that differs."""
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name), after.get(name)
         if old != new:

@@ -1,6 +1,6 @@
-"""How is a page written?  Elements as text, escaped, and one style sheet, light and dark.
+"""A writer of HTML pages: escaped elements, and one style sheet, light and dark.
 
-Equal for equal inputs, readable as XML, without files of others.
+Equal inputs yield equal pages.  A page is well-formed XML and loads no other file.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ td:first-child { font-weight: 500; }
 
 
 def element(tag: str, *children: str, **attributes: object) -> str:
-    """`<tag a="b">children</tag>`; children are markup, attributes are text.
+    """Return `<tag a="b">children</tag>`; children are markup, attributes are text.
 
     `class_` is `class`, and `_` in a name is `-`.  An attribute that is None is left out.
     """
@@ -98,13 +98,13 @@ def text(value: object) -> str:
 
 
 def rectangle(x: float, y: float, width: float, height: float, tip: str, **more: object) -> str:
-    """A rectangle of a picture, with what is shown when one points at it."""
+    """Return a rectangle of a picture, with its tooltip."""
     title = element("title", text(tip)) if tip else ""
     return element("rect", title, x=x, y=y, width=width, height=height, **more)
 
 
 def label(x: float, y: float, value: str, room: float | None = None, **more: object) -> str:
-    """Text of a picture, shortened to `room` pixels; all of it is shown when one points at it."""
+    """Return text of a picture, shortened to `room` pixels, with the full text as tooltip."""
     shown, title = value, ""
     if room is not None and len(value) * LETTER > room:
         shown = value[: max(1, int(room / LETTER) - 1)] + "…"
@@ -113,7 +113,7 @@ def label(x: float, y: float, value: str, room: float | None = None, **more: obj
 
 
 def picture(width: float, height: float, title: str, *parts: str) -> str:
-    """An inline picture; it can be scrolled where the page is smaller."""
+    """Return an inline picture, which scrolls if the page is narrower."""
     drawn = element(
         "svg",
         element("title", text(title)),
@@ -127,7 +127,7 @@ def picture(width: float, height: float, title: str, *parts: str) -> str:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; columns of numbers are set flush right.  Nothing where there are no rows."""
+    """Return a table with right-aligned columns of numbers; "" without rows."""
     body = [tuple(row) for row in rows]
     if not body:
         return ""

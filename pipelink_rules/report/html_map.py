@@ -1,4 +1,4 @@
-"""The link map as a page: one file, nothing loaded from elsewhere, equal for equal inputs."""
+"""The link map as one self-contained page, equal for equal inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def render_page(
     audit: Audit,
     allowed: tuple[AllowedDiagnostics, ...] = (),
 ) -> str:
-    """The text of `<name>.html`.  allowed: findings of the check that the declaration allows."""
+    """Return the text of `<name>.html`.  allowed: diagnostics that the declaration allows."""
     body = "\n".join(_body(program, placement, audit, all_allowed(allowed, audit)))
     head = "".join(
         (
@@ -182,7 +182,7 @@ def _facts(program: Program, placement: Placement, audit: Audit) -> str:
 
 
 def _colours(program: Program, placement: Placement) -> dict[str, int]:
-    """A colour of its own for every ring and buffer, and one for every role."""
+    """Return a colour of its own for every ring and buffer, and one for every role."""
     names = [piece.name for piece in pieces_of(program, placement) if piece.name != "barriers"]
     first = dict(placement.warps)
     roles = sorted((role.name for role in program.roles), key=first.__getitem__)

@@ -1,4 +1,4 @@
-"""What does the launcher have to know?  Program + Placement + Audit -> Manifest."""
+"""The metadata of the launcher: Program + Placement + Audit -> Manifest."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def manifest_of(
     cubin_path: str | os.PathLike[str],
     allowed: tuple[AllowedDiagnostics, ...] = (),
 ) -> Manifest:
-    """The manifest of a linked megakernel; reads the cubin for its digest only.
+    """Return the manifest of a linked megakernel; reads the cubin for its digest only.
 
-    allowed: findings of the check that the declaration allows.
+    allowed: diagnostics of the check that the declaration allows.
     """
     target = TARGETS[program.target]
     return Manifest(
@@ -72,7 +72,7 @@ def manifest_of(
 
 
 def grid_expression(program: Program) -> str:
-    """CTAs to launch: one (or a cluster) per work item, at most as many as are resident."""
+    """Return the CTAs to launch: one (or a cluster) per work tile, at most the resident ones."""
     work = program.instance(program.scheduler[0]).variant.contract.work
     items = work.tiles.text if work and work.tiles else "1"
     size = math.prod(program.cluster)
@@ -82,7 +82,7 @@ def grid_expression(program: Program) -> str:
 
 
 def summary_of(program: Program, placement: Placement, audit: Audit) -> dict[str, str]:
-    """The cells of a table row about one link."""
+    """Return the cells of a table row about one link."""
     stages = [f"{name} {count}" for name, count in placement.stages]
     tensor = {"tensor columns": str(placement.tensor_columns)} if placement.tensor_columns else {}
     return {
@@ -105,7 +105,7 @@ def _registers(placement: Placement, audit: Audit) -> str:
 
 
 def _barriers(program: Program, placement: Placement) -> int:
-    """mbarriers and named barriers together."""
+    """Return mbarriers and named barriers together."""
     return mbarrier_count(program, placement) + len(placement.named)
 
 
@@ -124,7 +124,7 @@ def _tensors(program: Program) -> Iterator[TensorArgument]:
 
 
 def _symbols(program: Program) -> Iterator[tuple[str, int, int, int]]:
-    """Each symbol with the strictest minimum, maximum and multiple of all components."""
+    """Yield each symbol with the strictest minimum, maximum and multiple of all components."""
     for name in program.symbols:
         declared = [
             symbol

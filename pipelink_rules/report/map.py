@@ -1,4 +1,4 @@
-"""The link map, for people: who has what of an SM, how it is joined, and what code came out."""
+"""The link map: resources of an SM by owner, connections, and the linked code."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def render_map(
     audit: Audit,
     allowed: tuple[AllowedDiagnostics, ...] = (),
 ) -> str:
-    """The text of `<name>.map.txt`; equal for equal inputs.
+    """Return the text of `<name>.map.txt`; equal for equal inputs.
 
-    allowed: findings of the check that the declaration allows.
+    allowed: diagnostics of the check that the declaration allows.
     """
     return _text(
         program,
@@ -61,7 +61,7 @@ def render_map(
 def placement_text(
     program: Program, placement: Placement, allowed: tuple[AllowedDiagnostics, ...] = ()
 ) -> str:
-    """The part of the map that is known before the link."""
+    """Return the part of the map that is known before the link."""
     return _text(
         program,
         (

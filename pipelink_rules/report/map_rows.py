@@ -1,4 +1,4 @@
-"""What is said of a linked megakernel, as rows: columns of the map, tables of the page."""
+"""Rows about a linked megakernel: columns of the map and tables of the page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BEYOND = 2  # stage counts above the chosen one that are looked at
 
 
 def warp_rows(program: Program, placement: Placement, audit: Audit | None) -> Rows:
-    """Every program role: warps, registers given, used and promised, entries."""
+    """Return every program role: warps, registers assigned, used and declared, entries."""
     first = dict(placement.warps)
     given = {role: group.registers for group in placement.warpgroups for role in group.roles}
     highest = dict(audit.region_registers) if audit else {}
@@ -58,7 +58,7 @@ def warp_rows(program: Program, placement: Placement, audit: Audit | None) -> Ro
 
 
 def pool_text(placement: Placement) -> str:
-    """Threads, and the registers they enter with and share."""
+    """Return threads, and the registers they enter with and share."""
     moved = "by setmaxnreg" if placement.setmaxnreg else "no setmaxnreg"
     pool = placement.entry_registers * placement.threads
     used = sum(128 * group.registers for group in placement.warpgroups)
@@ -69,7 +69,7 @@ def pool_text(placement: Placement) -> str:
 
 
 def _probed(program: Program, role: ProgramRole) -> str:
-    """The largest probe result of the members of a role: registers/entry."""
+    """Return the largest probe result of the members of a role: registers/entry."""
     found = [
         measured
         for instance, name in role.members
@@ -82,7 +82,7 @@ def _probed(program: Program, role: ProgramRole) -> str:
 
 
 def ring_rows(program: Program, placement: Placement) -> Rows:
-    """Every ring with its stages and its barriers."""
+    """Return every ring with its stages and its barriers."""
     stages, barriers = dict(placement.stages), dict(placement.barriers)
     rows: list[tuple[object, ...]] = [
         (
@@ -100,13 +100,13 @@ def ring_rows(program: Program, placement: Placement) -> Rows:
 
 
 def mbarrier_count(program: Program, placement: Placement) -> int:
-    """Full and empty barriers of all stages."""
+    """Return full and empty barriers of all stages."""
     stages = dict(placement.stages)
     return sum(2 * channel.shares * stages[channel.name] for channel in program.channels)
 
 
 def named_rows(program: Program, placement: Placement) -> Rows:
-    """Every named barrier by its id."""
+    """Return every named barrier by its id."""
     counts = {
         f"{instance.name}.{barrier.name}": barrier.count.text
         for instance in program.instances
@@ -128,7 +128,7 @@ _TRANSFERS = {
 
 
 def connection_rows(program: Program) -> Rows:
-    """Connections with their transfers, then what the caller passes."""
+    """Return connections with their transfers, then what the caller passes."""
     rows: list[tuple[object, ...]] = [
         (item.name, _carried(program, item), item.transfer, _TRANSFERS.get(item.transfer, ""))
         for item in program.connections
@@ -159,7 +159,7 @@ def _carried(program: Program, connection: Connection) -> str:
 
 
 def instance_rows(program: Program) -> Rows:
-    """Every instance with the variant it is of."""
+    """Return every instance with the variant it is of."""
     rows: list[tuple[object, ...]] = [
         (
             item.name,
@@ -174,7 +174,7 @@ def instance_rows(program: Program) -> Rows:
 
 
 def parameter_rows(program: Program) -> Rows:
-    """Parameters of the entry, in order."""
+    """Return parameters of the entry, in order."""
     rows: list[tuple[object, ...]] = [
         (number, item.kind, item.name, item.dtype, _box(item), ", ".join(item.ports))
         for number, item in enumerate(kernel_parameters(program))
@@ -195,7 +195,7 @@ def _site(site: BarrierSite) -> str:
 
 
 def code_rows(audit: Audit) -> Rows:
-    """What was found in the machine code."""
+    """Return the results of the audit of the machine code."""
     ids = ", ".join(map(_site, audit.barrier_sites))
     rows: list[tuple[object, ...]] = [
         ("entry", audit.entry),
@@ -213,7 +213,7 @@ def code_rows(audit: Audit) -> Rows:
 
 
 def cluster_rows(program: Program) -> Rows:
-    """Every member of a ring that a group of CTAs gets alike."""
+    """Return every multicast member of a ring."""
     rows: list[tuple[object, ...]] = [
         (
             f"{channel.name}.{shared.member}",
@@ -245,7 +245,7 @@ def cluster_text(program: Program) -> str:
 
 
 def tensor_rows(program: Program, placement: Placement) -> Rows:
-    """Every channel in tensor memory by its columns, and what the allocation leaves free."""
+    """Return every channel in tensor memory by its columns, and what the allocation leaves free."""
     channels = {channel.name: channel for channel in program.channels}
     rows: list[tuple[object, ...]] = []
     top = 0
@@ -262,7 +262,7 @@ def tensor_rows(program: Program, placement: Placement) -> Rows:
 
 
 def tensor_text(program: Program, placement: Placement) -> str:
-    """How much is allocated of what there is; "" where nothing is."""
+    """Return the allocated and the available columns; "" without an allocation."""
     if not placement.tensor_columns:
         return ""
     there = TARGETS[program.target].tmem_columns

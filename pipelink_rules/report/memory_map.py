@@ -1,4 +1,4 @@
-"""Who has which bytes of shared memory, in which phase, and over whom do they lie?"""
+"""The shared memory of a placement: ranges, lifetimes, gaps and overlays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipelink_rules.place.problem import placement_problem
 
 @dataclass(frozen=True)
 class MemoryRange:
-    """A placed item of shared memory."""
+    """A placed allocation of shared memory."""
 
     name: str
     start: int
@@ -23,7 +23,7 @@ class MemoryRange:
 
 
 def pieces_of(program: Program, placement: Placement) -> list[MemoryRange]:
-    """Every item in order of its offset; the mbarrier table lives in all phases."""
+    """Return every allocation by offset; the mbarrier table is live in all lifetimes."""
     problem = placement_problem(program)
     stages, offsets = dict(placement.stages), dict(placement.offsets)
     kinds = {channel.name: channel for channel in program.channels}
@@ -61,7 +61,7 @@ def _barrier_table(
 
 
 def overlays(pieces: list[MemoryRange]) -> dict[str, list[str]]:
-    """Item -> the items that share bytes with it (in other phases)."""
+    """Return allocation -> the allocations that share bytes with it in other lifetimes."""
     found: dict[str, list[str]] = {}
     for piece in pieces:
         for other in pieces:
@@ -99,7 +99,7 @@ def memory_rows(program: Program, placement: Placement) -> list[tuple[object, ..
 
 
 def phase_rows(program: Program, placement: Placement) -> list[tuple[object, ...]]:
-    """Rows (phase, live bytes, taken, slack, limit): how near each phase is to its bound.
+    """Return rows (phase, live bytes, taken, slack, limit): how near each phase is to its bound.
 
     `live` is a lower bound of what any placement with these stages takes; `slack` is what the
     phase leaves free below the limit of the target at this occupancy.

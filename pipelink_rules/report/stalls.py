@@ -1,4 +1,4 @@
-"""Who waits for whom in a traced launch, how long, and which role bounds?  Recording -> text."""
+"""The stalls of a traced launch: Recording -> waits by role and the bottleneck, as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StallTime:
 
 @dataclass
 class RoleTimes:
-    """How the warps of one role spend the time of their CTAs."""
+    """Time of the warps of one role, as part of the time of their CTAs."""
 
     name: str
     warps: int = 0
@@ -41,7 +41,7 @@ class RoleTimes:
 
 
 def role_times(recording: Recording) -> tuple[RoleTimes, ...]:
-    """Every role of the recording, the busiest first."""
+    """Return every role of the recording, the busiest first."""
     sites = {site.number: site for site in recording.sites}
     found: dict[str, RoleTimes] = {}
     for cta in times_of(recording):
@@ -63,7 +63,7 @@ def role_times(recording: Recording) -> tuple[RoleTimes, ...]:
 
 
 def stall_report(recording: Recording) -> str:
-    """The summary: a table of roles and their waits, where the time goes, what bounds."""
+    """Return the summary: roles and their waits, the longest stalls, the bottleneck."""
     ctas = times_of(recording)
     if not ctas:
         return f"{recording.megakernel}: nothing was noted\n"
@@ -90,7 +90,7 @@ def stall_report(recording: Recording) -> str:
 
 
 def bottleneck(recording: Recording, roles: tuple[RoleTimes, ...]) -> str:
-    """One sentence: what has to become faster for the launch to become faster."""
+    """Return one sentence about the role that limits the launch."""
     names = _Names(recording)
     first = roles[0]
     busy = first.share(first.busy)
@@ -131,7 +131,7 @@ def _acquires(
 
 
 class _Names:
-    """Sites by number, and the roles at both ends of a ring."""
+    """Sites by number, and the roles at both endpoints of a ring."""
 
     def __init__(self, recording: Recording):
         self.sites: dict[int, Site] = {site.number: site for site in recording.sites}
@@ -144,7 +144,7 @@ class _Names:
                     self.role[op.site] = role.name
 
     def others(self, verb: str, number: int) -> tuple[str, ...]:
-        """The roles that end a wait."""
+        """Return the roles that end a wait."""
         site = self.sites.get(number)
         if site is None:
             return ()
@@ -215,7 +215,7 @@ def _cut(recording: Recording) -> Iterator[str]:
 def _flights(
     recording: Recording, ctas: tuple[CtaTimes, ...], names: _Names
 ) -> Iterator[tuple[str, int, int]]:
-    """Cycles from announcing a copy to the consumer that already waits for it going on."""
+    """Yield the cycles from `expect` to the end of a `wait` that started before it."""
     channels = sorted({site.channel for site in recording.sites if site.channel})
     for channel in channels:
         found: list[int] = []

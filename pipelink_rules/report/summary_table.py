@@ -43,7 +43,7 @@ def table_of_folders(
 
 
 def row_of(manifest: Manifest, twin: str = "not built") -> dict[str, str]:
-    """The cells of one megakernel, from its manifest alone."""
+    """Return the cells of one megakernel, from its manifest alone."""
     cells = {**dict(manifest.report), "twin": twin}
     if manifest.forced:
         cells["megakernel"] = f"{manifest.name} (forced)"
@@ -51,7 +51,7 @@ def row_of(manifest: Manifest, twin: str = "not built") -> dict[str, str]:
 
 
 def twin_of(folder: str | Path, name: str) -> str:
-    """`identical`, `differs` or `not built`: the link compared with its LTO twin.
+    """Return `identical`, `differs` or `not built`: the link compared with its LTO twin.
 
     A twin older than the cubin it was compared with says nothing about the present one.
     """
@@ -66,7 +66,7 @@ def twin_of(folder: str | Path, name: str) -> str:
 
 
 def render_table(rows: Iterable[Mapping[str, str]], width: int | None = None) -> str:
-    """Text of the table; as wide as the terminal, or as its content where there is none."""
+    """Return text of the table; as wide as the terminal, or as its content where there is none."""
     cells = ([f"{int(cell):,}" if cell.isdigit() else cell for cell in _cells(row)] for row in rows)
     lines = format_table(
         COLUMNS, cells, " ", right=_RIGHT, rule=True, width=width or output_width(least=_LEAST)

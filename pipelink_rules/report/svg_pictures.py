@@ -1,4 +1,4 @@
-"""What is where, as pictures: the pipeline with its warps, shared memory, warps and registers."""
+"""Pictures of the link map: the pipeline, shared memory, warps and registers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Box:
         return HEAD + ROW * len(self.ports) + 6
 
     def at(self, port: str) -> float:
-        """The height of a port."""
+        """Return the height of a port."""
         return self.y + HEAD + ROW * [item.name for item in self.ports].index(port) + 4
 
 
@@ -146,14 +146,14 @@ class _Drawing:
 
 
 def pipeline_picture(program: Program, placement: Placement, colours: Mapping[str, int]) -> str:
-    """One lane per program role, in the order of its warps; data goes from left to right."""
+    """Return one lane per program role, in the order of its warps; data goes from left to right."""
     drawing = _Drawing(program, placement, colours)
     parts = drawing.parts()
     return picture(drawing.width, drawing.height, "instances, ports and transfers", *parts)
 
 
 def _columns(program: Program) -> dict[str, int]:
-    """How many connections lie before an instance, at most."""
+    """Return how many connections lie before an instance, at most."""
     feeds: dict[str, list[str]] = {item.name: [] for item in program.instances}
     for connection in program.connections:
         if connection.transfer in ACROSS_ITEMS:
@@ -173,7 +173,7 @@ def _columns(program: Program) -> dict[str, int]:
 
 
 def _lefts(program: Program, column: Mapping[str, int]) -> list[float]:
-    """The left edge of each column; wide gaps where the names of rings need room."""
+    """Return the left edge of each column; wide gaps where the names of rings need room."""
     last = max((*column.values(), len(program.instances)), default=0)
     wide = {column[item.producer[0]] + 1 for item in program.connections if item.transfer != FUSED}
     found = [PAD]
@@ -183,7 +183,7 @@ def _lefts(program: Program, column: Mapping[str, int]) -> list[float]:
 
 
 def _port_text(program: Program, instance: str, port: Port) -> str:
-    """`A: bf16 [M, K] from a`, as short as it can be."""
+    """Return `A: bf16 [M, K] from a`, as short as it can be."""
     tiles = [
         f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
         for member in port.members

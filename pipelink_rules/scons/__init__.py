@@ -1,4 +1,4 @@
-"""The edge to SCons, and the only package that imports it.
+"""The SCons front end, the only package that imports SCons.
 
 In another repository, after `pip install pipelink`:
 
@@ -16,7 +16,7 @@ __all__ = ["Environment", "exists", "generate"]
 
 
 def Environment(**variables: Any) -> Any:
-    """A construction environment with the rules and no other tools."""
+    """Return a construction environment with the rules and no other tools."""
     from pipelink_rules.scons.tool import environment
 
     return environment(**variables)

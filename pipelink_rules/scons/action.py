@@ -1,4 +1,4 @@
-"""How does a step run as a SCons action?  Findings without tracebacks, nothing half-written."""
+"""Run build actions under SCons: diagnostics without tracebacks, no partial outputs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pipelink_rules.files.atomic import sha256
 from pipelink_rules.files.bad_input import reporting_bad_input
 from pipelink_rules.model.source_span import Span
 
-HEARTBEAT = 10.0  # seconds between signs of life of a long step
+HEARTBEAT = 10.0  # seconds between progress lines of a long action
 
 
 @dataclass(frozen=True)
 class Action:
-    """What one node does.  `run` gets the paths of all files the node depends on."""
+    """The action of one node.  `run` receives the paths of all files the node depends on."""
 
     mnemonic: str  # first word of the progress line: CudaCompile, Place, ...
     subject: str
@@ -35,13 +35,13 @@ class Action:
 
 
 def describe_action(target: list[Any], source: list[Any], env: Any) -> str:
-    """The progress line."""
+    """Return the progress line."""
     action: Action = env["PIPELINK"].actions[str(target[0])]
     return f"{action.mnemonic:<12} {action.subject}"
 
 
 def run_action(target: list[Any], source: list[Any], env: Any) -> None:
-    """Runs the step of a node.  On failure its targets are gone and its findings are on stderr."""
+    """Run the action of a node; on failure delete its targets and print its diagnostics."""
     session = env["PIPELINK"]
     _warm()
     action: Action = session.actions[str(target[0])]
@@ -49,12 +49,12 @@ def run_action(target: list[Any], source: list[Any], env: Any) -> None:
     inputs = {
         str(node): node for node in target[0].all_children() if isinstance(node, SCons.Node.FS.File)
     }
-    # Asked before the step: the build system keeps the answer, so that a file that is edited
-    # meanwhile is not remembered with contents the step never saw.
+    # Computed before the action: SCons caches the signature, so that a file that is edited
+    # meanwhile is not recorded with contents that the action never read.
     before = {name: node.get_csig() for name, node in inputs.items()}
     session.journal.begin(names)
     try:
-        with session.budget.reserve(action.memory), _signs_of_life(action):
+        with session.budget.reserve(action.memory), _progress(action):
             stages = [name for name in inputs if name.endswith(".json")]
             with reporting_bad_input(*stages) if stages else nullcontext():
                 action.run(tuple(inputs))
@@ -67,7 +67,8 @@ def run_action(target: list[Any], source: list[Any], env: Any) -> None:
         session.report(problem.diagnostics)
         raise SCons.Errors.BuildError(
             node=target[0],
-            errstr=_summary(action, len(problem.diagnostics)),
+            errstr=f"{action.mnemonic} of {action.subject}: "
+            f"{plural(len(problem.diagnostics), 'error')}",
             status=2,
             exitstatus=2,
         ) from None
@@ -78,7 +79,7 @@ def run_action(target: list[Any], source: list[Any], env: Any) -> None:
 
 @cache
 def _warm() -> None:
-    """Something runs: the stages that most steps lead to are read while the compiler works."""
+    """Import the stages that most builds reach while the compiler runs."""
 
     def read() -> None:
         import pipelink_rules.glue.emit
@@ -101,8 +102,8 @@ def _remove(names: list[str]) -> None:
 
 
 @contextmanager
-def _signs_of_life(action: Action) -> Iterator[None]:
-    """A line every few seconds, so that a long step is not taken for a hang."""
+def _progress(action: Action) -> Iterator[None]:
+    """Print a line every few seconds, so that a long action does not look like a hang."""
     start, done = time.monotonic(), threading.Event()
 
     def report() -> None:
@@ -123,7 +124,7 @@ def _signs_of_life(action: Action) -> Iterator[None]:
 
 
 def require_unchanged(before: Mapping[str, str]) -> None:
-    """Raises PL1304 for every file that no longer has the sha256 it had."""
+    """Raise PL1304 for every file whose sha256 changed."""
     changed = [
         name
         for name, digest in before.items()

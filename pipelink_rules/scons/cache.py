@@ -1,8 +1,8 @@
-"""A cache of finished files that never hands out a damaged file, nor files of two builds mixed.
+"""A cache of build outputs that never returns damaged files or a mix of two builds.
 
-All targets of one step are one blob: a header with the sha256 of what follows, an index, the
-files.  A blob is written whole under its name and checked before it is used, so that a truncated
-or altered one is a miss, and is deleted.  Blobs used longest ago go first once the cache is full.
+All targets of one action are one blob: a header with the sha256 of the rest, an index, the files.
+A blob is written atomically and verified before use, so that a truncated or modified one is a miss
+and is deleted.  When the cache is full, the least recently used blobs are deleted first.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LIMIT = 4 << 30  # bytes
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """A blob with these files."""
+    """Return a blob with these files."""
     sizes = {name: len(files[name]) for name in sorted(files)}
     body = json.dumps(sizes).encode() + b"\n" + b"".join(files[name] for name in sizes)
     return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
 def unpack(blob: bytes) -> dict[str, bytes] | None:
-    """The files of a blob; None where it is damaged."""
+    """Return the files of a blob; None where it is damaged."""
     digest, body = blob[len(_MAGIC) : _HEADER - 1], blob[_HEADER:]
     if not blob.startswith(_MAGIC) or blob[_HEADER - 1 : _HEADER] != b"\n":
         return None
@@ -46,18 +46,18 @@ def unpack(blob: bytes) -> dict[str, bytes] | None:
 
 
 class VerifiedCache(SCons.CacheDir.CacheDir):  # type: ignore[misc]
-    """SCons' CacheDir with one checked blob a step.  Called from worker threads."""
+    """The CacheDir of SCons with one verified blob per action.  Called from worker threads."""
 
     begin: Any = staticmethod(lambda names: None)  # told which files are about to be written
     pushed = 0
 
     def cachepath(self, node: Any) -> tuple[str | None, str | None]:
-        """The blob of a node is that of the first target of its step."""
+        """Return the blob of the first target of the node's action."""
         found: tuple[str | None, str | None] = super().cachepath(_targets(node)[0])
         return found
 
     def push(self, node: Any) -> None:
-        """Keeps the targets of a step, at the last one of them; a full disk is no failure."""
+        """Store all targets of an action with the last of them; a full disk is not an error."""
         targets = _targets(node)
         _, path = self.cachepath(node)
         if path is None or self.is_readonly() or node is not targets[-1] or os.path.exists(path):
@@ -101,7 +101,7 @@ def _files(path: str) -> dict[str, bytes] | None:
 
 
 def prune(folder: Path, limit: int = LIMIT) -> int:
-    """Deletes the blobs used longest ago until the rest fits; the number deleted."""
+    """Delete the least recently used blobs until the rest fits; return the number deleted."""
     blobs = []
     for path in folder.glob("*/*"):
         try:

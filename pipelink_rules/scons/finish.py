@@ -1,4 +1,4 @@
-"""All declarations are read: what is to be built?  Nodes, aliases, help, and the final table."""
+"""After all declarations: nodes, aliases, help text, and the summary at the end of the build."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def finish(env: Any) -> None:
-    """Ends the SConstruct (`env.PipelinkFinish()`); shows the findings of all declarations."""
+    """End the SConstruct (`env.PipelinkFinish()`); print the diagnostics of all declarations."""
     session: Session = env["PIPELINK"]
     if session.finished:
         return
@@ -85,7 +85,7 @@ class _Finish:
             write_compile_commands(session, graph, resolved, self.resolver)
 
     def _megakernel(self, graph: Graph, item: ResolvedMegakernel) -> list[Any]:
-        """The alias of a megakernel with everything it builds."""
+        """Return the alias of a megakernel and everything it builds."""
         spec, session = item.asked, self.session
         wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
         name = session.options.runtime or spec.runtime
@@ -110,7 +110,7 @@ class _Finish:
         return list(self.env.Alias(f"megakernels/{spec.name}", results))
 
     def _check_first(self, nodes: MegakernelNodes) -> None:
-        """Nothing is compiled for a composition that the check refuses; order is no input."""
+        """Order the check before every compilation, without making it an input."""
         for node in nodes.variants:
             self.env.Requires(node, nodes.check)
         self.env.Requires(nodes.results, nodes.check)
@@ -202,7 +202,7 @@ class _Finish:
 
 
 def _requested(name: str, item: ResolvedMegakernel, arch: str) -> bool:
-    """Whether the command line asks for this megakernel: only then its check comes first."""
+    """Return whether the command line requests this megakernel: only then its check runs first."""
     targets = [str(target).rstrip("/") for target in SCons.Script.COMMAND_LINE_TARGETS]
     if not targets:
         return True
@@ -218,9 +218,9 @@ def _requested(name: str, item: ResolvedMegakernel, arch: str) -> bool:
 
 
 def document(session: Session) -> None:
-    """At the end, where diag= asks for it: every finding of this build as one document.
+    """Write all diagnostics of this build as one document if `diag=` requests it.
 
-    What the check found in an earlier run and is still so (warnings) is in it, too.
+    Warnings of compositions that were checked in an earlier run are included.
     """
     if session.options.diag == "text" or session.quiet:
         return
@@ -230,7 +230,7 @@ def document(session: Session) -> None:
 
 
 def table(session: Session) -> None:
-    """After a whole build without failures: what was built, one line a megakernel and target."""
+    """Print the summary of a full build without failures, one line per megakernel and target."""
     whole = not SCons.Script.COMMAND_LINE_TARGETS and not session.quiet and session.finished
     if not whole or session.findings or SCons.Script.GetBuildFailures():
         return
@@ -251,7 +251,7 @@ def table(session: Session) -> None:
 def write_compile_commands(
     session: Session, graph: Graph, resolved: dict[str, ResolvedMegakernel], resolver: Resolver
 ) -> None:
-    """compile_commands.json for editors: one entry a source, for the first variant that uses it."""
+    """Write compile_commands.json: one entry per source, for the first variant that uses it."""
     if not resolved:
         return
     from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv

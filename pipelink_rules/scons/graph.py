@@ -1,4 +1,4 @@
-"""Which nodes make a megakernel?  One node per step; each depends on exactly what the step reads.
+"""The build graph: one node per action, which depends on exactly what the action reads.
 
     declaration ─▶ check ┄▶ variants ─▶ collect ─▶ place ─▶ glue ─▶ link + audit ─▶ manifest, map
                    (before)   compile + probe        │                ▲
@@ -69,7 +69,7 @@ class Graph:
     _headers: dict[labels.Label, Headers] = field(default_factory=dict)
 
     def add(self, request: NodeRequest) -> list[Any]:
-        """One node with its files."""
+        """Add one node; return its files."""
         stage, headers = request.stage, request.headers
         fingerprint = self.fingerprint if request.tool else ""
         text = "\0".join([stage, tool_version(stage), fingerprint, *request.key])
@@ -100,7 +100,7 @@ class Graph:
         return found
 
     def portable(self, folder: str) -> str:
-        """A folder as it may enter a signature: the library has one name on every machine."""
+        """Return a folder as it may enter a signature: the library has one name everywhere."""
         root = str(shipped_root())
         return f"@{labels.LIBRARY}{folder[len(root) :]}" if folder.startswith(root) else folder
 
@@ -113,7 +113,7 @@ class Graph:
         options: Sequence[str],
         release: RuntimeRule,
     ) -> paths.VariantFiles:
-        """The files of a variant, compiled from its source and probed.
+        """Return the files of a variant, compiled from its source and probed.
 
         noun: the variant in full, for the steps.
         """
@@ -160,7 +160,7 @@ class Graph:
         sidecar: str,
         release: RuntimeRule,
     ) -> paths.VariantFiles:
-        """The files of a variant, its object taken from finished ones and probed."""
+        """Return the files of a variant with a prebuilt object, which is probed."""
         from pipelink_rules.actions.compile_actions import (
             CompileRequest,
             PrebuiltRequest,
@@ -197,14 +197,14 @@ class Graph:
     def _first(
         self, files: paths.VariantFiles, variant: RequestedVariant, rule: ComponentRule
     ) -> bool:
-        """Whether this is the first megakernel that asks for the variant."""
+        """Return whether this is the first megakernel that requests the variant."""
         self.folders[variant.name] = rule.label
         return f"{BUILD}/{files.fatbin}" not in self.session.actions
 
     def _header(
         self, files: paths.VariantFiles, variant: RequestedVariant, request: CompileRequest
     ) -> Any:
-        """The generated header: what the source and the kernel of the probe include."""
+        """Return the generated header, which the source and the probe kernel include."""
         from pipelink_rules.actions.compile_actions import write_header
 
         def run(inputs: tuple[str, ...]) -> None:
@@ -221,7 +221,7 @@ class Graph:
         release: RuntimeRule,
         nodes: list[Any],
     ) -> None:
-        """The steps around the object: the probe, and its kernel, which no source enters."""
+        """Add the register probe and its kernel, which does not depend on the source."""
         from pipelink_rules.actions.compile_actions import compile_probe_kernel, probe_component
 
         runtime = f"{BUILD}/{self.runtime(request.arch, release, variant.flags)}"
@@ -255,7 +255,7 @@ class Graph:
         self.env.Alias(request.label, nodes)
 
     def node(self, path: str) -> Any:
-        """A file below the build directory."""
+        """Return a file below the build directory."""
         return self.env.File(f"#{BUILD}/{path}")
 
     def runtime(self, arch: str, rule: RuntimeRule, flags: Sequence[str] = ()) -> str:
@@ -290,7 +290,7 @@ class Graph:
         return name
 
     def abi(self) -> Headers:
-        """The device ABI."""
+        """Return the device ABI."""
         return self.headers(self.session.canonical(labels.ABI))
 
 
@@ -313,13 +313,13 @@ def _subject(label: labels.Label, variant: RequestedVariant, arch: str) -> str:
 
 
 def scanner() -> Any:
-    """Finds only declared headers: the generated one is written by the compile step itself, and
+    """Find only declared headers: the generated one is written by the compile step itself, and
     the compiler's own list of headers is checked after the compile."""
     return ScannerBase(_scan, name="PipelinkHeaders", path_function=_scope_of, recursive=True)
 
 
 def _scope_of(env: Any, folder: Any, target: Any = None, source: Any = None) -> tuple[str, ...]:
-    """The key of the scope: SCons keeps what it found under it."""
+    """Return the key of the scope: SCons keeps what it found under it."""
     first = target[0] if isinstance(target, (list, tuple)) else target
     return (str(first),)
 

@@ -1,9 +1,9 @@
-"""Who builds in this directory, and did the last one come to its end?
+"""The lock and the journal of a build directory.
 
-The lock: one build at a time; another one waits, or says who holds it.  The journal: the files a
-build is about to write, deleted when it ends.  A journal that is found was left by a build that
-was killed: the files it names may be newer than what the build system remembers of them, so they
-go, and are built again.
+The lock allows one build at a time; a second one waits or reports the holder.  The journal lists
+the files that a build is about to write and is deleted when the build ends.  A journal at startup
+was left by a killed build: the files it lists may be newer than their recorded signatures, so they
+are deleted and built again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BuildLock:
         self._owner = build / ".lock.owner"
 
     def acquire(self, wait: bool, say: Callable[[str], None]) -> None:
-        """Takes the lock; PL1305 where it is held and `wait` is off."""
+        """Acquire the lock; raise PL1305 if it is held and `wait` is off."""
         self._owner.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._lock.acquire(timeout=0)
@@ -57,11 +57,11 @@ class BuildLock:
 
     @property
     def held(self) -> bool:
-        """This process holds it."""
+        """Whether this process holds the lock."""
         return self._lock.is_locked
 
     def release(self) -> None:
-        """Lets the next build in."""
+        """Release the lock."""
         if self.held:
             self._owner.unlink(missing_ok=True)
             self._lock.release()
@@ -84,7 +84,7 @@ class Journal:
         self._known: set[str] = set()
 
     def recover(self) -> tuple[str, ...]:
-        """Deletes what a killed build may have left behind; the names of those files."""
+        """Delete what a killed build may have left behind; return the names of those files."""
         try:
             names = self._path.read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -101,7 +101,7 @@ class Journal:
         return tuple(gone)
 
     def begin(self, names: Iterable[str]) -> None:
-        """About to write these files (paths relative to the top)."""
+        """Record files before they are written (paths relative to the top)."""
         with self._guard:
             new = [name for name in names if name not in self._known]
             if not new:
@@ -112,7 +112,7 @@ class Journal:
                 stream.write("".join(f"{name}\n" for name in new))
 
     def end(self) -> None:
-        """The build system has written down what it built."""
+        """Delete the journal after SCons has stored its signatures."""
         with self._guard:
             self._known.clear()
             self._path.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from pipelink_rules.scons.session import BUILD, ComponentRule, RuntimeRule
 
 @dataclass(frozen=True)
 class MegakernelNodes:
-    """What others refer to."""
+    """The nodes that other rules refer to."""
 
     check: Any
     variants: tuple[Any, ...]  # objects and probe kernels: they wait for the check
@@ -29,7 +29,7 @@ def megakernel_nodes(
     files_of: dict[str, paths.VariantFiles],
     runtime: RuntimeRule,
 ) -> MegakernelNodes:
-    """files_of: instance -> the files of its variant for this target."""
+    """Return the nodes.  files_of: instance -> the files of its variant for this target."""
     return _Builder(graph, resolved, arch, files_of, runtime).nodes()
 
 
@@ -94,7 +94,7 @@ class _Builder:
         return self.graph.add(NodeRequest("check", action, targets, [], self._key()))[0]
 
     def _key(self) -> list[str]:
-        """What stands for the declaration and all variants, places and prose included."""
+        """Return what stands for the declaration and all variants, places and prose included."""
         variants = [f"{one.name}={one.variant.text}" for one in self.asked.instances]
         return [self.asked.text, *variants, self.arch]
 
@@ -132,7 +132,7 @@ class _Builder:
         self.graph.add(NodeRequest("glue", action, targets, sources, []))
 
     def _lock_file(self) -> Any:
-        """`<name>.<target>.lock.json` beside the SConscript: a placement to keep to."""
+        """Return `<name>.<target>.lock.json` beside the SConscript: a placement to keep."""
         span = self.resolved.declared.span
         folder = self.session.top / span.file if span else self.session.top
         path = folder.parent / f"{self.asked.name}.{self.arch}.lock.json"
@@ -167,7 +167,7 @@ class _Builder:
         self.graph.add(NodeRequest("object", action, targets, sources, key, headers, tool=True))
 
     def _flags(self) -> tuple[str, ...]:
-        """Code-generation flags: equal in all objects of a link, so the first ones are all."""
+        """Return the code-generation flags, which are equal in all objects of a link."""
         return next((one.variant.flags for one in self.asked.instances), ())
 
     def _link(self) -> list[Any]:
@@ -226,7 +226,7 @@ class _Builder:
         return self.graph.add(NodeRequest("describe", action, targets, sources, [runtime]))
 
     def _twins(self) -> list[Any]:
-        """Nothing where an instance has no source: a twin is made of sources."""
+        """Return the nodes of the twins; none if an instance has no source."""
         from pipelink_rules.actions.link_actions import TwinRequest, TwinUnit, build_twins
 
         if any(one.sidecars for one in self.asked.instances):

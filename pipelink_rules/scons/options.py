@@ -1,4 +1,4 @@
-"""What may follow `scons` on the command line?  `arch=`, `runtime=`, `twins=`, `linker=`, ..."""
+"""The command-line options of `scons`: `arch=`, `runtime=`, `twins=`, `linker=`, ..."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Options:
 
 
 def read_options(arguments: Mapping[str, str]) -> Options:
-    """The options among `NAME=value` arguments; raises PL1312 with all findings at once.
+    """Return the options among `NAME=value` arguments; raise every PL1312.
 
-    Arguments of other tools pass; one that is nearly one of ours does not.
+    Unknown names are left to other tools, unless they resemble an option.
     """
     findings: list[Diagnostic] = []
     for name in arguments:
@@ -113,7 +113,7 @@ def _wrong(name: str, value: str, values: tuple[str, ...]) -> Diagnostic:
 
 
 def help_text(megakernels: Mapping[str, str]) -> str:
-    """The text of `scons -h`.  megakernels: name -> summary."""
+    """Return the text of `scons -h`.  megakernels: name -> summary."""
     lines = ["", "scons [OPTION=value ...] [TARGET ...]", "", "Options:"]
     lines += [f"  {name + '=' + values:<26}  {text}" for name, (values, text) in HELP.items()]
     lines += ["", "Targets:", f"  {'(none)':<26}  build every megakernel and print a summary"]

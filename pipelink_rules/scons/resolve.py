@@ -1,4 +1,4 @@
-"""Which variants does every megakernel ask for?  Declarations -> specs and bound variants."""
+"""Resolve every megakernel: declarations -> specifications and bound variants."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class ResolvedMegakernel:
     nouns: Callable[[], Nouns]  # in full: for a step that runs, or a finding
 
     def where(self, instance: str) -> Span | None:
-        """The place of an instance in the declaration."""
+        """Return the place of an instance in the declaration."""
         return self.nouns().spec.where("instances", instance)
 
     def variant(self, instance: str) -> Variant:
-        """A variant in full."""
+        """Return a variant in full."""
         return self.nouns().variants[instance]
 
 
 class Resolver:
-    """Contracts are read once a run, and only those that a megakernel names."""
+    """Reads contracts once per run, and only those that a megakernel names."""
 
     def __init__(self, env: Any, session: Session):
         self._env = env
@@ -55,14 +55,14 @@ class Resolver:
         self._prebuilt: dict[labels.Label, tuple[Prebuilt, ...]] = {}
 
     def component(self, label: labels.Label) -> ComponentRule | None:
-        """The rule of a label; a package of the library is read when it is first named."""
+        """Return the rule of a label; label packages of the library are read on first use."""
         label = self._session.canonical(label)
         if label not in self._session.components and label.repository == LIBRARY:
             self._session.library(self._env, label.package)
         return self._session.components.get(label)
 
     def options(self, rule: ComponentRule) -> CompilerOptions:
-        """Its compiler options, code-generation flags apart."""
+        """Return the compiler options of a component, split by code generation."""
         if rule.label not in self._options:
             from pipelink_rules.compile.options import classify_options
 
@@ -70,7 +70,7 @@ class Resolver:
         return self._options[rule.label]
 
     def resolve(self, rule: MegakernelRule) -> ResolvedMegakernel:
-        """Everything bound; raises the findings of this megakernel."""
+        """Return the megakernel with all instances bound; raise its errors."""
         path = self._session.build / ".read" / f"{rule.label.name}.json"
         key = self._key(rule)
         nouns = self._once(rule, key)
@@ -84,7 +84,7 @@ class Resolver:
         return ResolvedMegakernel(asked, {k: v for k, v in rules.items() if v}, rule, nouns)
 
     def _once(self, rule: MegakernelRule, key: str) -> Callable[[], Nouns]:
-        """The nouns of a megakernel, bound when first asked for; steps ask from several threads."""
+        """Return a thread-safe function that binds a megakernel on its first call."""
         guard = threading.Lock()
         kept: list[Nouns] = []
 
@@ -106,7 +106,7 @@ class Resolver:
         return nouns
 
     def _key(self, rule: MegakernelRule) -> str:
-        """A digest of all that binding reads; "" where the declaration is too odd to say."""
+        """Return a digest of all that binding reads; "" if the declaration is malformed."""
         instances = dict(rule.attributes).get("instances")
         if not isinstance(instances, Mapping):
             return ""

@@ -1,4 +1,4 @@
-"""What does an SConscript declare?  The rules: each records what was written, and reads nothing.
+"""The build rules of an SConscript; each records its declaration and reads no file.
 
 Attributes follow rules_cuda: name, srcs, hdrs, deps, includes, copts, defines, local_defines,
 archs.
@@ -34,9 +34,9 @@ from pipelink_rules.scons.session import (
     Session,
 )
 
-# A call is placed at the first frame outside of these packages.
-_OWN = str(Path(__file__).resolve().parent.parent)
-_ENGINE = str(Path(SCons.Util.__file__ or "").resolve().parent.parent)
+# The location of a call is the first frame outside of these packages.
+_PIPELINK = str(Path(__file__).resolve().parent.parent)
+_SCONS = str(Path(SCons.Util.__file__ or "").resolve().parent.parent)
 _ATTRIBUTES = (
     "name",
     "contract",
@@ -60,7 +60,7 @@ def _text(file: str) -> str:
 
 
 class RuleCall:
-    """One call of a rule: where it stands, and how its values are read."""
+    """One call of a rule: its location, and the reading of its values."""
 
     def __init__(self, env: Any, rule: str, name: Any, others: Mapping[str, Any]):
         self.env = env
@@ -85,22 +85,22 @@ class RuleCall:
         return "" if text == "." else text
 
     def _here(self) -> tuple[Span | None, str]:
-        """The call in the SConscript, or in the Python file that makes the call for it."""
+        """Return the call in the SConscript, or in the Python file that calls for it."""
         frame = sys._getframe(2)
         while frame is not None:
             file = os.path.abspath(frame.f_code.co_filename)
-            if not file.startswith((_OWN + os.sep, _ENGINE + os.sep)):
+            if not file.startswith((_PIPELINK + os.sep, _SCONS + os.sep)):
                 return Span(self.shown(Path(file)), frame.f_lineno, 1), _text(file)
             frame = frame.f_back  # type: ignore[assignment]
         return None, ""
 
     def shown(self, path: Path) -> str:
-        """A path as the user would type it: relative to the top where it is below it."""
+        """Return a path relative to the top if it is below it."""
         inside = path.is_relative_to(self.session.top)
         return path.relative_to(self.session.top).as_posix() if inside else str(path)
 
     def report(self, attribute: str, diagnostic: Diagnostic) -> None:
-        """Keeps a finding of this call, at one of its attributes."""
+        """Record a diagnostic of this call, located at one of its attributes."""
         span = self.span
         if span is not None:
             place = locate(self.text, span.line, attribute)
@@ -153,7 +153,7 @@ class RuleCall:
         return tuple(items)
 
     def files(self, attribute: str, value: Any) -> tuple[Any, ...]:
-        """Nodes, each of them there or built by something."""
+        """Return nodes, each of which exists or is built by another rule."""
         nodes = []
         for item in SCons.Util.flatten([value]):
             if isinstance(item, str):
@@ -182,7 +182,7 @@ class RuleCall:
         return tuple(nodes)
 
     def _leads_out(self, node: Any) -> bool:
-        """Neither in the package nor made by the build: nobody would watch or deliver it."""
+        """Return whether the file is neither in the label package nor an output of the build."""
         place = Path(node.abspath)
         roots = (Path(self.env.Dir(".").srcnode().abspath), self.session.build)
         return not node.has_builder() and not any(place.is_relative_to(root) for root in roots)
@@ -211,7 +211,7 @@ class RuleCall:
         return tuple(name for name in names if name in TARGETS)
 
     def instances(self, value: Any) -> Any:
-        """Labels of this package (`:name`) written out; all else is judged by `make_spec`."""
+        """Return instances with `:name` labels written out; `parse_declaration` checks the rest."""
         if not isinstance(value, Mapping):
             return value
         result = {}
@@ -247,10 +247,10 @@ def kernel_component(
     archs: str | Sequence[str] = (),
     **others: Any,
 ) -> Declared:
-    """Device code with a contract; without `srcs`, headers that others name in `deps`.
+    """Declare device code with a contract, or without `srcs` headers for `deps` of others.
 
-    contract: `<name>.contract.yaml` where it is left out and there are sources.  includes: folders
-    relative to the SConscript that go to the compiler, also of those who depend on it.
+    contract: by default `<name>.contract.yaml` if there are sources.  includes: include folders
+    relative to the SConscript, also for components that depend on this one.
     """
     call = RuleCall(env, "KernelComponent", name, others)
     sources, headers = call.files("srcs", srcs), call.files("hdrs", hdrs)
@@ -283,9 +283,9 @@ def kernel_component(
 def prebuilt_component(
     env: Any, name: str, dir: Any = None, artefacts: Any = (), **others: Any
 ) -> Declared:
-    """Finished objects of a component, without its source: sidecars, each beside its fatbin.
+    """Declare prebuilt objects of a component: sidecars, each beside its fatbin.
 
-    dir: a folder with any number of `*.contract.yaml` below it.  artefacts: those sidecars, named.
+    dir: a folder with any number of `*.contract.yaml` below it.  artefacts: the sidecars by name.
     """
     call = RuleCall(env, "PrebuiltComponent", name, others)
     if (dir is None) == (not artefacts):
@@ -312,7 +312,7 @@ def device_runtime(
     defines: Sequence[str] = (),
     **others: Any,
 ) -> Declared:
-    """A build of the device runtime: `runtime=` of a megakernel names it."""
+    """Declare a device runtime, which `runtime=` of a megakernel names."""
     call = RuleCall(env, "DeviceRuntime", name, others)
     rule = RuntimeRule(
         call.label_of_rule,
@@ -328,7 +328,7 @@ def device_runtime(
 
 
 def megakernel(env: Any, name: str, instances: Mapping[str, Any], **attributes: Any) -> Declared:
-    """A kernel linked from instances of components; see `collect.spec.make_spec` for attributes."""
+    """Declare a kernel linked from component instances; attributes: `program.spec`."""
     call = RuleCall(env, "Megakernel", name, {})
     known = (*_MEGAKERNEL, "name", "instances")
     for other in sorted(set(attributes) - set(known)):

@@ -1,4 +1,4 @@
-"""What does one run of the build share?  Options, lock, cache, toolkit, declarations, findings."""
+"""The state of one build: options, lock, cache, toolkit, declarations, diagnostics."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Session:
 
     @property
     def toolkit(self) -> Toolkit:
-        """The CUDA toolkit; found when first asked for."""
+        """The CUDA toolkit, located on first use."""
         if self._toolkit is None:
             from pipelink_rules.toolkit.find import find_toolkit
 
@@ -124,12 +124,12 @@ class Session:
 
     @property
     def cache_folder(self) -> Path:
-        """Where finished files are kept."""
+        """The folder of the object cache."""
         chosen = self.options.cache
         return Path(chosen).absolute() if chosen else self.build / CACHE
 
     def report(self, findings: Iterable[Diagnostic], outcome: str = "") -> None:
-        """Shows findings, at once and whole; `outcome`: what the errors mean."""
+        """Print diagnostics without interleaving; `outcome`: the consequence of the errors."""
         from pipelink_rules.diagnostics.render import render_text
 
         findings = tuple(findings)
@@ -140,23 +140,23 @@ class Session:
         sys.stderr.flush()
 
     def say(self, text: str) -> None:
-        """Shows what a tool had to say, whole."""
+        """Print the output of a tool without interleaving."""
         if text:
             sys.stdout.flush()
             sys.stderr.write(text.rstrip() + "\n")
 
     def attempt(self, problem: PipelinkError) -> None:
-        """Keeps findings of a declaration until all declarations are read."""
+        """Record diagnostics of a declaration until all declarations are read."""
         self.findings += problem.diagnostics
 
     def canonical(self, label: Label) -> Label:
-        """`@pipelink//...` is this repository where the library itself is built."""
+        """Return the label; `@pipelink//...` is this repository if the library itself is built."""
         if label.repository == LIBRARY and shipped_root() == self.top:
             return Label("", label.package, label.name)
         return label
 
     def library(self, env: Any, package: str) -> None:
-        """Reads the declarations of one package of the library, once."""
+        """Read the declarations of one label package of the library, once."""
         script = shipped_root() / package / "SConscript"
         if package in self._packages or not script.is_file():
             return
@@ -170,12 +170,12 @@ _sessions: dict[Path, Session] = {}
 
 
 def session_of(top: Path) -> Session | None:
-    """The session of a build, if it has begun."""
+    """Return the session of a build, if it has begun."""
     return _sessions.get(top)
 
 
 def begin_session(session: Session) -> Session:
-    """Makes it the session of its build directory."""
+    """Make it the session of its build directory."""
     _sessions[session.top] = session
     return session
 
@@ -183,9 +183,9 @@ def begin_session(session: Session) -> Session:
 def write_document(
     path: Path, form: str, findings: Iterable[Diagnostic], kept: Iterable[str] = ()
 ) -> None:
-    """All findings of a build as one file; form: json or sarif.
+    """Write all diagnostics of a build to one file; form: json or sarif.
 
-    kept: files of the check, with the warnings of compositions that did not change.
+    kept: check files with the warnings of compositions that did not change.
     """
     from pipelink_rules.diagnostics.render import render_json
     from pipelink_rules.files.atomic import write_text
@@ -215,12 +215,12 @@ def memory_bytes() -> int:
 
 
 def jobs(processors: int, memory: int) -> int:
-    """Steps at once, where -j does not say: 1 GiB is what a compile of a small component needs."""
+    """Return the default of `-j`: the compilation of a small component needs 1 GiB."""
     return max(1, min(processors, memory // GIB))
 
 
 class Budget:
-    """Memory that running steps share.  A step larger than all of it runs alone."""
+    """Memory that running actions share.  An action that needs more than all of it runs alone."""
 
     def __init__(self, total: int):
         self._total = total
@@ -229,7 +229,7 @@ class Budget:
 
     @contextmanager
     def reserve(self, amount: int) -> Iterator[None]:
-        """Waits until `amount` bytes are free, and holds them."""
+        """Wait until `amount` bytes are free, and reserve them."""
         amount = min(amount, self._total)
         with self._changed:
             self._changed.wait_for(lambda: self._free >= amount)

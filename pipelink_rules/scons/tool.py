@@ -1,4 +1,4 @@
-"""The SCons tool: what an environment gets, and how a build begins and ends."""
+"""The SCons tool: setup of an environment, start and end of a build."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from pipelink_rules.scons.session import Session, begin_session, jobs, memory_by
 
 
 def exists(env: Any) -> bool:
-    """The tool has no external needs: a missing toolkit is a finding of the build."""
+    """Return True: a missing toolkit is an error of the build, not of the tool."""
     return True
 
 
 def generate(env: Any, **_: Any) -> None:
-    """Adds the rules to an environment; takes the build directory on the first one."""
+    """Add the rules to an environment; the first one locks the build directory."""
     top = Path(env.Dir("#").abspath)
     session = session_of(top) or _begin(env, top)
     env["PIPELINK"] = session
@@ -48,7 +48,7 @@ def generate(env: Any, **_: Any) -> None:
 
 
 def environment(**variables: Any) -> Any:
-    """An environment with these rules and nothing else."""
+    """Return an environment with these rules and nothing else."""
     SCons.Script.DefaultEnvironment(tools=[])
     return SCons.Script.Environment(tools=[generate, *variables.pop("tools", [])], **variables)
 
@@ -59,7 +59,7 @@ def _snake(name: str) -> str:
 
 def _begin(env: Any, top: Path) -> Session:
     option = SCons.Script.GetOption
-    # A content hash decides, and nothing else: time stamps lie after a checkout.
+    # Only content hashes decide: time stamps are meaningless after a checkout.
     env.Decider("content")
     SCons.Script.SetOption("hash_format", "sha256")
     SCons.Script.SetOption("num_jobs", jobs(len(os.sched_getaffinity(0)), memory_bytes()))
@@ -101,7 +101,7 @@ def _cache(env: Any, options: Options) -> None:
 
 
 def _end(session: Session) -> None:
-    """At the end of the process: signatures are written, so the journal may go; then the lock."""
+    """End the build: delete the journal after SCons has stored signatures, release the lock."""
     if not session.lock.held:
         return
     if not session.finished and (session.components or session.megakernels):

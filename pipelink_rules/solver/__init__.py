@@ -1,1 +1,1 @@
-"""Questions to the SMT solver: the only package that imports z3."""
+"""The interface to the SMT solver: the only package that imports z3."""

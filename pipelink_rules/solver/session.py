@@ -1,15 +1,15 @@
-"""Is there a solution, and which one?  The only module that knows z3; imported on first use.
+"""A solver session: SMT-LIB text -> sat, unsat or unknown, and a model.
 
-What makes answers repeatable: a context of its own per session, the plain SMT core, a fixed seed,
-a resource limit instead of a clock.  Never `z3.Optimize`: slower here, and known to return wrong
-optima.
+z3 is imported on first use.  Answers are repeatable: each session has its own context, the plain
+SMT core, a fixed seed, and a resource limit instead of a clock.  `z3.Optimize` is not used: it is
+slower here and is known to return wrong optima.
 
-Hints (`set_initial_value`) turn seconds into milliseconds where a packing is tight.  But with
-z3 5.4.1 a hinted solver that is asked again after a pop may answer "sat" with a model that
-breaks its assertions (seen once in some 3,000 questions, never on a first one; pinned in
-tests/unit/solver/test_session.py).  So the session itself takes no hints; a question it cannot
-answer within a quarter of the budget goes once to a fresh, hinted solver, of which only a solution
-is believed, and only after every assertion has been evaluated under it.
+Hints (`set_initial_value`) turn seconds into milliseconds for a tight packing.  With z3 5.4.1,
+however, a hinted solver that is checked again after a pop may answer "sat" with a model that
+violates its assertions (observed once in some 3,000 checks, never on a first one; pinned in
+tests/unit/solver/test_session.py).  The session itself therefore takes no hints.  A check that it
+cannot decide within a quarter of the budget goes once to a fresh, hinted solver, of which only a
+solution is accepted, and only after every assertion has been evaluated under it.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def equal(name: str, value: int) -> Bound:
 
 
 def version() -> str:
-    """What a placement records of its solver, e.g. "z3 5.4.1"."""
+    """Return the solver as a placement records it: "z3 5.4.1"."""
     import z3  # type: ignore[import-untyped]
 
     return f"z3 {z3.get_version_string()}"
 
 
 class Session:
-    """One SMT-LIB text under question.  All variables are integers.
+    """A solver with one SMT-LIB text.  All variables are integers.
 
-    `rlimit` bounds every single question in the solver's own units, so that the answer depends
-    neither on the machine nor on its load; a question beyond it is answered "unknown".
+    `rlimit` bounds every check in the solver's own units, so that the answer depends neither on
+    the machine nor on its load; a check that exceeds it answers "unknown".
     """
 
     def __init__(self, text: str, rlimit: int) -> None:
@@ -80,15 +80,15 @@ class Session:
         return solver, context
 
     def require(self, conditions: Iterable[Bound]) -> None:
-        """Adds conditions for good."""
+        """Add conditions permanently."""
         for condition in conditions:
             self._required.append(condition)
             self._solver.add(self._formula(condition, self._variable))
 
     def check(self, conditions: Iterable[Bound] = (), near: Mapping[str, int] | None = None) -> str:
-        """SAT (then `values` is a solution), UNSAT or UNKNOWN, with the conditions for now.
+        """Return SAT (`values` is then a solution), UNSAT or UNKNOWN under temporary conditions.
 
-        `near`: where a solution is likely; wrong hints cost time, never correctness.
+        `near`: a likely solution; wrong hints cost time, never correctness.
         """
         conditions = list(conditions)
         self.questions += 1

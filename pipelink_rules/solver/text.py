@@ -13,12 +13,12 @@ class Text:
         return "".join(self._lines)
 
     def integer(self, name: str, low: int, high: int) -> str:
-        """Declares an integer variable within bounds; its name."""
+        """Declare an integer variable within bounds; its name."""
         self._lines.append(f"(declare-const {name} Int)(assert (<= {low} {name} {high}))")
         return name
 
     def optional(self, literal: str, name: str, low: int, high: int) -> str:
-        """Declares an integer variable that is within bounds if a literal holds; its name."""
+        """Declare an integer variable that is within bounds if a literal holds; its name."""
         self._lines.append(
             f"(declare-const {name} Int)(declare-const {literal} Bool)"
             f"(assert (=> {literal} (<= {low} {name} {high})))\n"
@@ -26,11 +26,11 @@ class Text:
         return name
 
     def claim(self, formula: str) -> None:
-        """Asserts a formula."""
+        """Assert a formula."""
         self._lines.append(f"(assert {formula})\n")
 
     def apart(self, one: tuple[str, str], other: tuple[str, str]) -> None:
-        """Asserts that two intervals (start, end) do not overlap."""
+        """Assert that two intervals (start, end) do not overlap."""
         self.claim(f"(or (<= {one[1]} {other[0]}) (<= {other[1]} {one[0]}))")
 
 
@@ -40,5 +40,5 @@ def product(factor: int, name: str) -> str:
 
 
 def total(terms: list[str]) -> str:
-    """The sum of terms; 0 without any."""
+    """Return the sum of terms; 0 without any."""
     return f"(+ {' '.join(terms)})" if len(terms) > 1 else (terms or ["0"])[0]
