@@ -75,7 +75,7 @@ error[PL0031]: bytes do not match on `load.ab -> mma.ab`
   |
   = expected: 32768 bytes
   = found: 24576 bytes
-  = rule: parameters are known at compile time, symbols at launch, work fields per work item
+  = rule: parameters are known at compile time, symbols at launch, work fields per work tile
   = at run time: `mma` would wait forever
       at k-block 0
   = trace:
