@@ -314,7 +314,7 @@ class _Scan:
     def _restriction(self, statement: Statement) -> _Restriction | None:
         """Return the violated restriction.
 
-        Libraries address the barriers of their own CTA through the cluster as well.  On a raw port
+        Libraries address the barriers of the same CTA through the cluster as well.  On a raw port
         this does not indicate another CTA, and the audit checks which CTA is addressed.
         """
         for rule in _RESTRICTIONS:

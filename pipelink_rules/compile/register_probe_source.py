@@ -67,11 +67,11 @@ def _kernel(variant: Variant, role: Role) -> list[str]:
         f"  {kind} pl_port{{{', '.join(_port_values(contract, role))}}};",
         "  for (uint32_t item = blockIdx.x; item < probe.items; item += gridDim.x) {",
     ]
-    lines += [f"    {line}" for line in _work_item(variant, role, fragments)]
+    lines += [f"    {line}" for line in _work_tile(variant, role, fragments)]
     return [*lines, "  }", "}"]
 
 
-def _work_item(variant: Variant, role: Role, fragments: list[Port]) -> list[str]:
+def _work_tile(variant: Variant, role: Role, fragments: list[Port]) -> list[str]:
     fields = variant.contract.work.fields if variant.contract.work else ()
     symbol = variant.symbol(role.name)
     kind = role_types(variant, role)[-1]

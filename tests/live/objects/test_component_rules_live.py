@@ -61,7 +61,7 @@ def test_valid_component_compiles(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    case = GOLDEN / "PL0910_promise_too_small"
+    case = GOLDEN / "PL0910_declared_minimum_too_small"
     shutil.copytree(case, tmp_path, dirs_exist_ok=True)
     contract = tmp_path / "scale.contract.yaml"
     contract.write_text(contract.read_text().replace("min: TN // 4", "min: TN // 2 + 24"))
@@ -111,7 +111,7 @@ def test_errors_that_only_the_probe_detects(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shutil.copytree(GOLDEN / "PL0910_promise_too_small", tmp_path, dirs_exist_ok=True)
+    shutil.copytree(GOLDEN / "PL0910_declared_minimum_too_small", tmp_path, dirs_exist_ok=True)
     source = tmp_path / "scale.cu"
     head, _, _ = source.read_text().partition("#pragma unroll")
     source.write_text(f"{head}  {body}\n}}\n")

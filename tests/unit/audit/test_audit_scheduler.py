@@ -82,8 +82,8 @@ def test_a_schedule_that_keeps_its_word() -> None:
 )
 def test_contracts_that_say_something_else(old: str, new: str, field: str, expected: str) -> None:
     assert CONTRACT.count(old) == 1
-    ((code, told, wanted, _),) = findings(CONTRACT.replace(old, new))
-    assert (code, told) == ("PL0937", field)
+    ((code, target, wanted, _),) = findings(CONTRACT.replace(old, new))
+    assert (code, target) == ("PL0937", field)
     assert wanted == expected
 
 

@@ -137,7 +137,7 @@ def test_a_loop_that_data_end() -> None:
         "{ call.uni somewhere, ( ); }",
     ],
 )
-def test_nobody_can_follow(statement: str) -> None:
+def test_unmodeled_instructions_are_inconclusive(statement: str) -> None:
     with pytest.raises(InconclusiveError):
         events(statement, 0, 0)
 

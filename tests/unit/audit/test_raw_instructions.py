@@ -184,7 +184,7 @@ def test_they_need_a_raw_port(body: str) -> None:
         "atom.add.u32 %r1, [%rd1], 1;",
     ],
 )
-def test_others_nobody_can_follow(body: str) -> None:
+def test_other_unmodeled_instructions_are_inconclusive(body: str) -> None:
     with pytest.raises(InconclusiveError):
         events(body)
 

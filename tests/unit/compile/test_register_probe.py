@@ -14,14 +14,14 @@ COUNTS = list(range(LOWEST, LIMIT + 8, 8))
 
 
 class Assembler:
-    """Fits according to a table; counts how often it is asked."""
+    """Fits according to a table; counts the requested counts."""
 
     def __init__(self, fits: dict[int, bool], used: int = LIMIT):
-        self.fits, self.used, self.asked = fits, used, []
+        self.fits, self.used, self.requested = fits, used, []
 
     def __call__(self, counts: list[int]) -> list[Attempt]:
         assert counts == sorted(set(counts))
-        self.asked += counts
+        self.requested += counts
         log, output = AssemblerLog((), ()), ToolOutput((), 0, "")
         return [
             Attempt(True, self.fits[count], min(count, self.used), log, output) for count in counts
@@ -35,7 +35,7 @@ def test_the_border_is_found_from_any_guess(border: int, guess: int, tight: int)
     assembler = Assembler(fits, LIMIT if tight else min(border, LIMIT))
     expected = border if border <= LIMIT else 0
     assert smallest(assembler, LOWEST, LIMIT, guess) == expected
-    assert len(set(assembler.asked)) <= 16
+    assert len(set(assembler.requested)) <= 16
 
 
 @given(st.sampled_from(COUNTS))
@@ -43,7 +43,7 @@ def test_an_exact_contract_is_settled_by_few_runs(border: int) -> None:
     fits = {count: count >= border for count in COUNTS}
     assembler = Assembler(fits, used=border)
     assert smallest(assembler, LOWEST, LIMIT, border) == border
-    assert len(set(assembler.asked)) <= 3
+    assert len(set(assembler.requested)) <= 3
 
 
 @given(st.sampled_from(COUNTS), st.sampled_from(COUNTS))

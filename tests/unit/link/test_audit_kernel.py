@@ -70,7 +70,7 @@ def test_what_is_allowed(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "sites",
     [
-        (),  # it folded away, and nobody waits
+        (),  # it folded away, and no thread waits
         (BarrierSite(1, "arrive", 256, 2),),
         (BarrierSite(1, "arrive", 256, 1), BarrierSite(1, "sync", 256, 2)),
         (BarrierSite(1, "reduce", 256, 1), BarrierSite(1, "sync", 256, 2)),

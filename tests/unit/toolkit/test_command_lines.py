@@ -1,4 +1,4 @@
-"""Command lines: complete, in one order, and without a path that nobody asked for."""
+"""Command lines: complete, in one order, and without unexpected paths."""
 
 from __future__ import annotations
 

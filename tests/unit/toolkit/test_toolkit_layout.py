@@ -80,7 +80,7 @@ def test_shim_is_made_once_and_repaired_when_it_points_elsewhere(tmp_path: Path)
     assert os.listdir(link.parent) == ["libnvvm.so"]
 
 
-def test_a_toolkit_with_its_own_folder_needs_no_shim(tmp_path: Path) -> None:
+def test_a_toolkit_with_an_nvvm_folder_needs_no_shim(tmp_path: Path) -> None:
     layout = layout_of(make(tmp_path / "cuda", RUN_FILE), ENVIRON)
     assert shim_nvvm(layout, tmp_path / "build") == tmp_path / "cuda/nvvm"
     assert not (tmp_path / "build").exists()
