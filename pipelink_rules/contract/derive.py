@@ -1,7 +1,7 @@
 """Clauses that follow from the rest of a contract: YAML nodes -> YAML nodes with those filled in.
 
 A contract says what cannot be known otherwise.  Everything else is derived here, before the clauses
-are read, so that the readers, their checks and all later stages see a complete contract.  A clause
+are parsed, so that the parsers, the checks and all later stages see a complete contract.  A clause
 that is written is left as it is: it is an assertion, which the checks compare with the operations.
 
 Derived                                  from
@@ -61,7 +61,7 @@ _BARRIER = re.compile(rf"(?:sync|arrive) ({_NAME})")
 
 
 def complete(top: Node, file: str) -> Node:
-    """The contract with every clause that follows from the others; unreadable parts stay."""
+    """Return the contract with every derived clause; parts of a wrong type stay as they are."""
     if not isinstance(top, MappingNode):
         return top
     return _Deriver(top, file).complete()

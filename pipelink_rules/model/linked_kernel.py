@@ -1,4 +1,4 @@
-"""The linked result: what was found in the cubin, what its roles do, what the launcher needs."""
+"""The linked kernel: measurements of the cubin, operations of its roles, launcher metadata."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class ScriptOp:
-    """One operation of the device runtime that a contract (or a transfer) asks for."""
+    """One operation of the device runtime that a contract (or a transfer) requires."""
 
     verb: (
         str  # "acquire", "wait", "expect", "copy", "commit", "release", "store", "store wait", ...
     )
     site: int = 0  # of the manifest; 0 = an operation without a ring or named barrier
-    value: str = ""  # what it is called with, an expression over symbols and fields; "" = anything
+    value: str = ""  # its argument, an expression over symbols and fields; "" = any
     lag: int = 0  # release: items before the current one
-    by_item: bool = False  # the cursor moves on with the work item (a hand-over), not with the op
+    by_item: bool = False  # the cursor advances per work tile (a handover), not per operation
     text: str = ""  # "mma.mma: release ab lag 1 (file:line:column)"
 
 
@@ -30,7 +30,7 @@ class ScriptLoop:
 
 @dataclass(frozen=True)
 class RoleScript:
-    """A set of warps of the megakernel and what every one of them does."""
+    """A set of warps of the megakernel and the operations of each of them."""
 
     name: str
     first_warp: int
@@ -43,16 +43,16 @@ class RoleScript:
 
 @dataclass(frozen=True)
 class Script:
-    """A launch of a megakernel: CTA c takes the work items c, c + grid, c + 2 grid, ...
+    """A launch of a megakernel: CTA c processes the work tiles c, c + grid, c + 2 grid, ...
 
-    In clusters all CTAs of cluster c take them, with the number of clusters for `grid`.
+    In clusters all CTAs of cluster c process them, with the number of clusters for `grid`.
     """
 
-    items: str  # number of work items, an expression over symbols
-    fields: tuple[tuple[str, str], ...]  # work fields that are the same for every item -> value
+    items: str  # number of work tiles, an expression over symbols
+    fields: tuple[tuple[str, str], ...]  # work fields that are equal in all work tiles -> value
     roles: tuple[RoleScript, ...]
     cluster: int = 1  # CTAs
-    varying: tuple[str, ...] = ()  # work fields that differ from item to item
+    varying: tuple[str, ...] = ()  # work fields that differ between work tiles
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class BarrierSite:
 
 @dataclass(frozen=True)
 class Audit:
-    """What reading the linked cubin back found."""
+    """Measurements of the linked cubin."""
 
     FORMATS: ClassVar[tuple[str, ...]] = ("audit",)
 
@@ -143,7 +143,7 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Site:
-    """A place of the program where a role may wait; `number` is what the watchdog reports."""
+    """An operation at which a role may wait; the watchdog reports its `number`."""
 
     number: int  # from 1
     instance: str
@@ -184,7 +184,7 @@ class Manifest:
     summary: str = ""
     forced: tuple[AllowedDiagnostics, ...] = ()  # findings that this kernel was linked in spite of
     workspace: tuple[Workspace, ...] = ()
-    coresident: bool = False  # CTAs wait for each other: all have to be on the device at once
+    coresident: bool = False  # CTAs wait for each other: all must be resident simultaneously
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value
 
 

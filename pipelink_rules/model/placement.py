@@ -25,9 +25,9 @@ def entry_registers(target: Target, warps: int, occupancy: int = 1) -> int:
 
 @dataclass(frozen=True)
 class SharedAllocation:
-    """A rectangle of shared memory: bytes x phases.
+    """A rectangle of shared memory: bytes x lifetimes.
 
-    Two items may share bytes only if their lifetimes do not meet.
+    Two allocations may share bytes only if their lifetimes do not overlap.
     """
 
     name: str  # "load.ab" (a channel) or "store.staging" (a buffer); never "barriers"
@@ -42,7 +42,7 @@ class SharedAllocation:
 class TensorMemoryRequest:
     """Columns of tensor memory, all 128 lanes of them, that a channel needs per stage.
 
-    Two needs may share columns only if their lifetimes do not meet.
+    Two requests may share columns only if their lifetimes do not overlap.
     """
 
     name: str
@@ -54,7 +54,7 @@ class TensorMemoryRequest:
 
 @dataclass(frozen=True)
 class StageVariable:
-    """The stage count of a channel; lower `priority` is maximised first."""
+    """The stage count of a channel; lower `priority` is maximized first."""
 
     name: str
     minimum: int
@@ -65,7 +65,7 @@ class StageVariable:
 
 @dataclass(frozen=True)
 class RoleRequest:
-    """What a program role needs of warps and registers."""
+    """The warps and registers that a program role requires."""
 
     name: str
     warps: int
@@ -78,7 +78,7 @@ class RoleRequest:
 
 @dataclass(frozen=True)
 class BarrierRequest:
-    """A named barrier to be given an id."""
+    """A named barrier that needs an id."""
 
     name: str  # "instance.barrier"
     lifetimes: int
@@ -87,7 +87,7 @@ class BarrierRequest:
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """Everything the placement decides about, for one megakernel and target."""
+    """The input of placement for one megakernel and target."""
 
     FORMATS: ClassVar[tuple[str, ...]] = ("problem",)
 
@@ -108,7 +108,7 @@ class PlacementProblem:
 
 @dataclass(frozen=True)
 class Warpgroup:
-    """Four warps and the registers they get."""
+    """Four warps and their registers."""
 
     index: int
     roles: tuple[str, ...]
@@ -117,7 +117,7 @@ class Warpgroup:
 
 @dataclass(frozen=True)
 class Placement:
-    """The numbers the linker solved; `<name>.placement.json` is its file."""
+    """The solution of a placement problem; `<name>.placement.json` is its file."""
 
     FORMATS: ClassVar[tuple[str, ...]] = ("placement",)
 

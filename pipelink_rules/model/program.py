@@ -1,4 +1,4 @@
-"""A megakernel: as declared (MegakernelSpec) and as collected (Program)."""
+"""A megakernel: as declared (MegakernelSpec) and as resolved (Program)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InstanceSpec:
 
 @dataclass(frozen=True)
 class ConnectionSpec:
-    """One line of `connect=`: the left side is fed by the right one."""
+    """One entry of `connect=`: an in port and the out port that writes it."""
 
     consumer: str  # "instance.port"
     producer: str
@@ -82,15 +82,15 @@ class Instance:
     span: Span | None = None
 
 
-# Transfer kinds of this version (design.md §7).
+# Transfer kinds.
 RING = "ring"  # shared ring -> shared ring: same memory, full/empty mbarriers, nothing generated
-MULTICAST = "multicast"  # a ring some of whose members every CTA of a group loads a part of for all
+MULTICAST = "multicast"  # a ring with members of which every CTA of a group loads a slice for all
 FUSED = "fused"  # registers -> registers in the same warps: passed by reference
 TENSOR_MEMORY = "tensor_memory"  # tensor memory -> tensor memory: same columns, mbarriers as a ring
 HANDOVER = "handover"  # registers -> registers of other warps, through a generated shared ring
 SCRATCH = "scratch"  # scratch -> scratch: the same global memory, owned by the launcher
 COUNTER = "counter"  # signals -> waits: the same counters in global memory
-ACROSS_ITEMS = (SCRATCH, COUNTER)  # they join work items, not the roles of one
+ACROSS_ITEMS = (SCRATCH, COUNTER)  # they connect work tiles, not the roles of one work tile
 
 
 @dataclass(frozen=True)
@@ -131,11 +131,11 @@ class Multicast:
             raise ValueError(f"{self.rows} rows of {self.bytes} bytes")
 
     def group(self, rank: int) -> tuple[int, ...]:
-        """The ranks of the CTAs that get what the CTA of this rank copies."""
+        """Return the ranks of the CTAs that receive the copies of the CTA of this rank."""
         return tuple(sorted(self.onwards(rank)))
 
     def onwards(self, rank: int) -> tuple[int, ...]:
-        """The same, from this CTA on round the group: alike for all CTAs."""
+        """Return the same ranks in cyclic order, starting with this CTA."""
         mine = rank // self.stride % self.size
         places = ((mine + number) % self.size for number in range(self.size))
         return tuple(rank + (place - mine) * self.stride for place in places)
@@ -179,12 +179,12 @@ class Channel:
 
 @dataclass(frozen=True)
 class ProgramRole:
-    """A set of warps of the megakernel and the entries it calls, in order, per work item."""
+    """A set of warps of the megakernel and the entries it calls, in order, per work tile."""
 
     name: str
     members: tuple[tuple[str, str], ...]  # (instance, role), in call order
     warps: int  # warps it runs on
-    calls: int  # how often each entry is called per work item (declared warps / warps)
+    calls: int  # calls of each entry per work tile (declared warps / warps)
     warpgroup: bool  # must start at a warpgroup (wgmma, setmaxnreg of its own)
     minimum: int  # registers: largest minimum of its members, with fragments that wait meanwhile
     want: int

@@ -1,4 +1,4 @@
-"""What did the warps of a launch do?  Events of the runtimes `trace` and `record`."""
+"""Events of the warps of a launch, as the runtimes `trace` and `record` write them."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Event(NamedTuple):
 
     @property
     def cycles(self) -> int:
-        """How long it lasted; the clock may have run over once."""
+        """Its duration; the clock may have wrapped once."""
         return (self.end - self.begin) & 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
 class WarpRow:
-    """What one warp did."""
+    """The events of one warp."""
 
     cta: int
     warp: int
@@ -66,7 +66,7 @@ class WarpRow:
 
 @dataclass(frozen=True)
 class Recording:
-    """One launch, seen from inside; `<name>.trace.json` or `<name>.record.json` is its file."""
+    """The events of one launch; `<name>.trace.json` or `<name>.record.json` is its file."""
 
     FORMATS: ClassVar[tuple[str, ...]] = ("recording",)
 
