@@ -7,10 +7,10 @@
 
 #include "cluster_tiles.contract.cuh"
 
-PL_ENTRY(next)(const PL_COMPONENT::NextPorts& port, uint32_t item, PL_COMPONENT::NextWork& work) {
+PL_ENTRY(next)(const PL_COMPONENT::NextPorts& port, uint32_t index, PL_COMPONENT::NextWork& work) {
   using namespace PL_COMPONENT;
   const pipelink::TilePlace block = pipelink::grouped_tile<kGROUP / kCM>(
-      item, pipelink::tile_count<kCM * kTM>(port.M), pipelink::tile_count<kCN * kTN>(port.N));
+      index, pipelink::tile_count<kCM * kTM>(port.M), pipelink::tile_count<kCN * kTN>(port.N));
   work.m = static_cast<int32_t>((block.row * kCM + port.pl_cluster.x) * kTM);
   work.n = static_cast<int32_t>((block.column * kCN + port.pl_cluster.y) * kTN);
   work.k_blocks = pipelink::tile_count<kTK>(port.K);

@@ -8,13 +8,13 @@
 
 #include "split_k_tiles.contract.cuh"
 
-PL_ENTRY(next)(const PL_COMPONENT::NextPorts& port, uint32_t item, PL_COMPONENT::NextWork& work) {
+PL_ENTRY(next)(const PL_COMPONENT::NextPorts& port, uint32_t index, PL_COMPONENT::NextWork& work) {
   using namespace PL_COMPONENT;
   const uint32_t tiles_m = pipelink::tile_count<kTM>(port.M);
   const uint32_t tiles_n = pipelink::tile_count<kTN>(port.N);
   const uint32_t tiles = tiles_m * tiles_n;
-  const uint32_t part = item / tiles;
-  const uint32_t tile = item - part * tiles;
+  const uint32_t part = index / tiles;
+  const uint32_t tile = index - part * tiles;
   const uint32_t column = tile / tiles_m;
   const uint32_t blocks = pipelink::tile_count<kTK>(port.K);
   // At most 2^31 / TK blocks, so the product with a part fits.

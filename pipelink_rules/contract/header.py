@@ -94,7 +94,7 @@ def _entry_macro(variant: Variant, role: Role) -> list[str]:
 def _prototype(variant: Variant, role: Role) -> str:
     types = role_types(variant, role)
     if role.scheduler:
-        arguments = f"const {types[0]}& port, uint32_t item, {types[1]}& work"
+        arguments = f"const {types[0]}& port, uint32_t index, {types[1]}& work"
     else:
         arguments = (
             f"const {types[0]}& at, {types[1]}& port, const {types[2]}& work, uint32_t thread"
