@@ -85,7 +85,7 @@ def sequences(
 ) -> Iterator[list[Item]]:
     """Yield the periods to analyze: one work tile each, then mixed ones.
 
-    `short`: a few that wrap around inside, at the end of and between work items.
+    `short`: a few that wrap around inside, at the end of and between work tiles.
     """
     if not fields:
         yield [{}]

@@ -55,7 +55,7 @@ class Interval(NamedTuple):
     """The steady state of a pipeline for given stage counts."""
 
     cycles: float  # per step
-    period: str  # "loop trip" or "work item"
+    period: str  # "loop trip" or "work tile"
     bottleneck: str  # what bounds it, in words
     rings: tuple[str, ...]  # whose stages the bound depends on; () = more stages change nothing
 
@@ -70,7 +70,7 @@ def interval(protocol: ProtocolIndex, stages: Mapping[str, int]) -> Interval | N
     try:
         if not fields or not loops:
             found = _periodic(protocol, stages, dict.fromkeys(fields, 1))
-            return found and Interval(found[0], "work item", *found[1:])
+            return found and Interval(found[0], "work tile", *found[1:])
         short, long = (
             _periodic(protocol, stages, {n: f.clip(trips * most) for n, f in fields.items()})
             for trips in (2, 4)
@@ -86,7 +86,7 @@ def interval(protocol: ProtocolIndex, stages: Mapping[str, int]) -> Interval | N
 def _periodic(
     protocol: ProtocolIndex, stages: Mapping[str, int], work: Mapping[str, int]
 ) -> tuple[float, str, tuple[str, ...]] | None:
-    """Cycles per period of one work item, what bounds it, and the rings on the critical cycle."""
+    """Return the cycles per period of one work tile, the bottleneck and its rings."""
     composition, problems = compose(protocol, stages, [work], alone=True)
     if problems or not any(process.period for process in composition.processes):
         return None
@@ -243,7 +243,7 @@ def _bottleneck(
     if copied and Kind.COPY in kinds:
         return f"the latency of copies into {', '.join(copied)}", tuple(copied)
     if rings:
-        return f"the hand-over through {', '.join(rings)}", tuple(rings)
+        return f"the handover through {', '.join(rings)}", tuple(rings)
     for kind, what in (
         (Kind.MMA, "the tensor cores"),
         (Kind.TENSOR_MMA, "the tensor cores"),

@@ -3,7 +3,7 @@
 A periodic graph runs forever iff every cycle has a distance of at least 1 (a marked graph is live
 iff every cycle carries a token; Commoner, Holt et al., 1971).  Where no distance is negative, the
 cycles of distance 0 are the cycles of the edges of distance 0; where some are (an operation before
-the first work item shifts a role), periods are renumbered per node until none is.
+the first work tile shifts a role), periods are renumbered per node until none is.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ IN_TENSOR_MEMORY = (Kind.ACCUMULATE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE)
 
 Position = tuple[int, int]  # process, actions since its period 0 began
 
-UNKNOWN = -1  # bytes of a copy whose size is a value of the work item
+UNKNOWN = -1  # bytes of a copy whose size depends on the work tile
 
 
 class Origin(NamedTuple):

@@ -28,7 +28,7 @@ from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Operation, Port, Repeat, Role
 from pipelink_rules.model.program import HANDOVER, RING, TENSOR_MEMORY, Channel
 
-Work = Mapping[str, int]  # the fields of one work item
+Work = Mapping[str, int]  # the fields of one work tile
 RingEnd = tuple[str, tuple[str, str]]  # memory, (instance, port)
 KINDS = {  # what an access of a channel is
     RING: {"write": Kind.WRITE, "read": Kind.READ, "mma": Kind.MMA, "store": Kind.STORE},

@@ -81,9 +81,9 @@ def test_a_small_tile_is_bound_by_its_copies() -> None:
     assert found.bottleneck == "the bandwidth of copies (load.load)"
 
 
-def test_without_a_loop_it_is_per_work_item() -> None:
+def test_without_a_loop_it_is_per_work_tile() -> None:
     found = interval(ProtocolIndex(program_of("rms_norm")), dict(placement_of("rms_norm").stages))
-    assert found is not None and found.period == "work item"
+    assert found is not None and found.period == "work tile"
 
 
 def tensor_with(ab: int, accumulators: int) -> Interval:
