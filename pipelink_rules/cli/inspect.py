@@ -92,8 +92,15 @@ def describe_contract(contract: Contract, measured: object) -> Iterator[str]:
     for role in contract.roles:
         found = probed.get(role.name)
         probe = f"{found.registers}/{found.entry}" if found else "-"
-        asked = role.registers
-        values = (role.warps, role.converged, asked.minimum, asked.want, asked.entry, probe)
+        registers = role.registers
+        values = (
+            role.warps,
+            role.converged,
+            registers.minimum,
+            registers.want,
+            registers.entry,
+            probe,
+        )
         rows.append((role.name, *values))
     yield ""
     yield from format_table(("role", "warps", "converged", "min", "want", "entry", "probe"), rows)

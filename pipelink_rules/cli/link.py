@@ -69,8 +69,8 @@ def run_link(arguments: argparse.Namespace) -> int:
     build_of = runtime_build(runtime, program.cluster)
     # Only the runtime that the program asks for was kept up to date by its build.
     kept = build / runtime_fatbin(program.target, build_of, flags)
-    asked = runtime_build(program.runtime, program.cluster)
-    if build_of != asked or not kept.is_file():
+    declared = runtime_build(program.runtime, program.cluster)
+    if build_of != declared or not kept.is_file():
         kept = _runtime(out / kept.name, program.target, build_of, flags, toolkit)
     inputs.append(str(kept))
     plan = file.parent / f"{name}.plan.json"

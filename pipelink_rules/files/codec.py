@@ -27,7 +27,7 @@ LARGEST_NUMBER = 2**63  # numbers are sizes, offsets and counts; all stay below
 _NEXT = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*"|[^\s,:{}\[\]"]+|[,:{}\[\]])', re.S)
 
 FORMAT_VERSION = 2  # of every form; raised when a key is renamed, removed or changes its meaning
-_BUILD_AGAIN = "delete the file and build again"
+_BUILD_AGAIN = "delete the file and run scons again"
 _REWRITE = {"recording": "record the launch again with `Kernel.record` or `Kernel.trace`"}
 JsonPath = tuple[str | int, ...]  # keys and indices, from the root
 
@@ -36,7 +36,7 @@ def read_bytes(path: str | Path) -> bytes:
     """The bytes of a regular file; OSError or ValueError where there is none that can be read."""
     place = Path(path)
     if place.exists() and not place.is_file():
-        raise ValueError("it is no regular file")
+        raise ValueError("it is not a regular file")
     with open(place, "rb") as stream:
         data = stream.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
@@ -217,7 +217,10 @@ def _read(path: str | Path, form: str, make: Callable[[Any], Noun]) -> Noun:
         return make(parse_json(text))
     except FileNotFoundError:
         raise error(
-            "PL0010", f"there is no file {name}", Span(name), suggestions=("run the stage before",)
+            "PL0010",
+            f"{name} does not exist",
+            Span(name),
+            suggestions=("run `scons megakernels/NAME` to create it",),
         ) from None
     except (ValueError, RecursionError, OSError) as problem:
         raise _damaged(name, form, problem, text) from None

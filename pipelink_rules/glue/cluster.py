@@ -35,7 +35,7 @@ def emit_prologue(out: CudaWriter, program: Program) -> None:
 def emit_epilogue(out: CudaWriter, program: Program) -> None:
     """Emit the cluster barrier after the last work tile of all roles."""
     if reaches(program):
-        out.comment("Nobody leaves while others may still reach its shared memory.")
+        out.comment("No CTA exits while others may still access its shared memory.")
         out.line("pipelink::cluster_sync();")
 
 

@@ -49,7 +49,7 @@ def _heading(out: CudaWriter, program: Program, placement: Placement) -> None:
     out.line("//")
     first = dict(placement.warps)
     registers = {role: group.registers for group in placement.warpgroups for role in group.roles}
-    heading = ("warps", "role", "registers", "entries per work item")
+    heading = ("warps", "role", "registers", "entries per work tile")
     rows = []
     for role in sorted(program.roles, key=lambda r: first[r.name]):
         start = first[role.name]
@@ -140,7 +140,7 @@ def _set_up(
     out.line()
     tensor_memory.allocate(out, placement)
     if program.channels:
-        out.comment("One thread sets the barriers up; nobody passes before they are visible.")
+        out.comment("One thread initializes the barriers; no role starts before they are visible.")
     with out.block("if (threadIdx.x == 0)"):
         for channel in program.channels:
             stem = constant(channel.name)

@@ -50,7 +50,7 @@ class _RoleWriter:
             self._once(instance, name, self._role(instance, name).prologue, "before its first item")
         first, step = cluster.numbers(self.program)
         with out.block(f"for (uint32_t item = {first}; item < items; item += {step})"):
-            self._work_item()
+            self._work_tile()
         for instance, name in self.role.members:
             self._once(
                 instance, name, self._role(instance, name).epilogue, "drained before it ends"
@@ -116,8 +116,8 @@ class _RoleWriter:
         site = self._site(instance, name, port.name)
         data = tensor_memory.data(self.program, channel)
         values = (data, f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site))
-        own = f"{variable}_{'own' if channel.multicast else 'ring'}"
-        self.out.listed(f"const pipelink::Ring {own} = pipelink::local_ring(", values, ");")
+        ring = f"{variable}_{'own' if channel.multicast else 'ring'}"
+        self.out.listed(f"const pipelink::Ring {ring} = pipelink::local_ring(", values, ");")
         if channel.multicast:
             cluster.ring(self.out, self.program, channel, variable)
 
@@ -154,8 +154,8 @@ class _RoleWriter:
         self._ring(variable, instance, name, port)
         self.out.line(f"pipelink::Cursor {variable}_cursor{{0, 0}};")
 
-    # -- work item ---------------------------------------------------------------------------
-    def _work_item(self) -> None:
+    # -- work tile ---------------------------------------------------------------------------
+    def _work_tile(self) -> None:
         out = self.out
         instance, name = self.program.scheduler
         variant = self._variant(instance)

@@ -21,7 +21,7 @@ class Expected(NamedTuple):
     stage: int | None
     value: int | None
     op: ScriptOp
-    item: int  # which work item of the CTA, from 0; -1 outside of one
+    item: int  # which work tile of the CTA, from 0; -1 outside of one
 
 
 def known_values(script: Script, symbols: Mapping[str, int]) -> dict[str, int]:
@@ -70,7 +70,7 @@ class _Walk:
         self.known, self.sites, self.run = known, sites, run
         self.done = 0  # operations so far
         self.next: dict[int, int] = {}  # site -> items acquired or waited for, ever
-        self.here: dict[int, int] = {}  # the same, in this work item
+        self.here: dict[int, int] = {}  # the same, in this work tile
 
     def role(self, role: RoleScript, items: int) -> Iterator[Expected]:
         yield from self._steps(role.prologue, -1)
@@ -96,9 +96,9 @@ class _Walk:
         first: ScriptOp | ScriptLoop = loop
         while isinstance(first, ScriptLoop):
             first = first.body[0]
-        begun = -1
-        while begun < self.done < len(self.run.events):
-            event, begun = self.run.events[self.done], self.done
+        start = -1
+        while start < self.done < len(self.run.events):
+            event, start = self.run.events[self.done], self.done
             if (event.verb, event.site) != (first.verb, first.site):
                 return
             yield from self._steps(loop.body, item)
@@ -116,7 +116,7 @@ class _Walk:
                 self.next[op.site] = self.next.get(op.site, 0) + 1
                 self.here[op.site] = self.here.get(op.site, 0) + 1
             if op.lag >= self.here.get(op.site, 0):
-                return  # this work item has no such item
+                return  # this work tile has no such item
             at = self.next[op.site] - 1 - op.lag
         if op.verb not in ("expect", "copy"):
             value = at // site.stages & 1
@@ -131,7 +131,7 @@ class Difference(NamedTuple):
 
     role: str
     position: int  # operations that agree before it
-    item: int  # work item of the CTA, from 0; -1 outside of one
+    item: int  # work tile of the CTA, from 0; -1 outside of one
     expected: str
     found: str
     last: str  # the operation before
@@ -170,7 +170,7 @@ def compare(recording: Recording) -> tuple[RoleResult, ...]:
         found.append(result)
         if role.raw:
             ports = list_of(role.raw, "and")
-            result.skipped = f"{ports} served by instructions of its own (raw)"
+            result.skipped = f"{ports} served by raw instructions"
             continue
         wanted: dict[int, list[Expected]] = {}
         for row in rows:
@@ -293,7 +293,7 @@ def _details(result: RoleResult, stuck: bool) -> Iterator[str]:
     for difference, places in result.differences.items():
         cta, warp = places[0]
         others = f" and {len(places) - 1} others" if len(places) > 1 else ""
-        where = f", work item {difference.item}" if difference.item >= 0 else ""
+        where = f", work tile {difference.item}" if difference.item >= 0 else ""
         who = f"{result.role}, warp {warp} of CTA {cta}{others}"
         yield ""
         if stuck and difference.found == NOTHING:

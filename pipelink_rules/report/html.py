@@ -12,7 +12,7 @@ _ALONE = ("meta", "rect", "line", "circle", "path")
 LETTER = 6.1  # pixels of a letter of the small type, on average
 
 
-COLOURS = 8  # --c0 .. --c7
+COLORS = 8  # --c0 .. --c7
 
 STYLE = """
 :root { color-scheme: light dark; --paper: #fbfbfa; --card: #ffffff; --ink: #1d2125;
@@ -73,7 +73,7 @@ tbody tr:last-child td { border-bottom: 0; }
 td:first-child { font-weight: 500; }
 """ + "".join(
     f"svg .f{n} {{ fill: var(--c{n}); }} svg .s{n} {{ stroke: var(--c{n}); }}\n"
-    for n in range(COLOURS)
+    for n in range(COLORS)
 )
 
 

@@ -9,7 +9,7 @@ from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.report.allowed import all_allowed
-from pipelink_rules.report.html import COLOURS, STYLE, element, table, text
+from pipelink_rules.report.html import COLORS, STYLE, element, table, text
 from pipelink_rules.report.map_rows import (
     Rows,
     cluster_rows,
@@ -62,7 +62,7 @@ def _body(
     audit: Audit,
     allowed: tuple[AllowedDiagnostics, ...],
 ) -> Iterator[str]:
-    colours = _colours(program, placement)
+    colors = _colors(program, placement)
     yield element("h1", text(program.name))
     if program.spec.summary:
         yield element("p", element("code", text(program.spec.summary)))
@@ -78,12 +78,12 @@ def _body(
     yield _facts(program, placement, audit)
     yield _section(
         "Pipeline",
-        pipeline_picture(program, placement, colours),
+        pipeline_picture(program, placement, colors),
         _note("Dashed: fused, by reference in the same warps. Point at a line for its name."),
     )
     yield _section(
         "Shared memory",
-        memory_picture(program, placement, colours),
+        memory_picture(program, placement, colors),
         table(
             ("start", "end", "bytes", "align", "phase", "item", "what", "overlay"),
             [
@@ -105,7 +105,7 @@ def _body(
         )
     yield _section(
         "Warps and registers",
-        warps_picture(program, placement, audit, colours),
+        warps_picture(program, placement, audit, colors),
         table(*warp_rows(program, placement, audit)),
         _note(f"{pool_text(placement)}. The line in a bar is the highest register in use."),
     )
@@ -181,12 +181,12 @@ def _facts(program: Program, placement: Placement, audit: Audit) -> str:
     return element("div", *found, class_="facts")
 
 
-def _colours(program: Program, placement: Placement) -> dict[str, int]:
-    """Return a colour of its own for every ring and buffer, and one for every role."""
+def _colors(program: Program, placement: Placement) -> dict[str, int]:
+    """Return a color of its own for every ring and buffer, and one for every role."""
     names = [piece.name for piece in pieces_of(program, placement) if piece.name != "barriers"]
     first = dict(placement.warps)
     roles = sorted((role.name for role in program.roles), key=first.__getitem__)
-    last = COLOURS - 1  # grey things and the barrier table
+    last = COLORS - 1  # gray things and the barrier table
     return {
         **{name: (number + 3) % last for number, name in enumerate(names)},
         **{name: number % last for number, name in enumerate(roles)},

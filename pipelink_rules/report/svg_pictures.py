@@ -43,8 +43,8 @@ class _Box:
 
 
 class _Drawing:
-    def __init__(self, program: Program, placement: Placement, colours: Mapping[str, int]):
-        self.program, self.placement, self.colours = program, placement, colours
+    def __init__(self, program: Program, placement: Placement, colors: Mapping[str, int]):
+        self.program, self.placement, self.colors = program, placement, colors
         self.column = _columns(program)
         self.left = _lefts(program, self.column)
         self.boxes: dict[str, _Box] = {}
@@ -85,7 +85,7 @@ class _Drawing:
             if connection.transfer not in ACROSS_ITEMS:
                 yield from self._connection(connection)
         for role, y, _ in self.lanes:
-            title = "called by every role: which work item is next"
+            title = "called by every role: which work tile is next"
             if role:
                 start = dict(self.placement.warps)[role.name]
                 registers = self.placement.registers(role.name)
@@ -93,8 +93,8 @@ class _Drawing:
                 if role.warps == 1:
                     warps = f"warp {start}"
                 title = f"{role.name}: {warps}, {registers} registers per thread"
-                colour = self.colours.get(role.name, 7)
-                yield rectangle(PAD, y + 13, 10, 10, "", class_=f"f{colour}", rx=3)
+                color = self.colors.get(role.name, 7)
+                yield rectangle(PAD, y + 13, 10, 10, "", class_=f"f{color}", rx=3)
             yield label(PAD + (16 if role else 0), y + 22, title, class_="strong halo")
 
     def _box(self, name: str, box: _Box) -> Iterator[str]:
@@ -124,7 +124,7 @@ class _Drawing:
             ),
             None,
         )
-        colour = self.colours.get(channel.name, 7) if channel else 7
+        color = self.colors.get(channel.name, 7) if channel else 7
         said = ""
         if channel:
             stages = self.placement.stage_count(channel.name)
@@ -138,16 +138,16 @@ class _Drawing:
         )
         tip = element("title", text(item.name))
         dashed = " dashed" if item.transfer == FUSED else ""
-        yield element("path", tip, d=path, class_=f"edge s{colour}{dashed}")
+        yield element("path", tip, d=path, class_=f"edge s{color}{dashed}")
         if said:
-            pill = f"pill s{colour}"
+            pill = f"pill s{color}"
             yield rectangle(x0 + 6, y0 - 9, width, 18, item.name, class_=pill, rx=9)
             yield label(x0 + 6 + width / 2, y0 + 4, said, class_="middle")
 
 
-def pipeline_picture(program: Program, placement: Placement, colours: Mapping[str, int]) -> str:
+def pipeline_picture(program: Program, placement: Placement, colors: Mapping[str, int]) -> str:
     """Return one lane per program role, in the order of its warps; data goes from left to right."""
-    drawing = _Drawing(program, placement, colours)
+    drawing = _Drawing(program, placement, colors)
     parts = drawing.parts()
     return picture(drawing.width, drawing.height, "instances, ports and transfers", *parts)
 
@@ -204,7 +204,7 @@ def _port_text(program: Program, instance: str, port: Port) -> str:
     return f"{bound[0]} → {port.name}" if port.direction == "in" else f"{port.name} → {bound[0]}"
 
 
-def memory_picture(program: Program, placement: Placement, colours: Mapping[str, int]) -> str:
+def memory_picture(program: Program, placement: Placement, colors: Mapping[str, int]) -> str:
     """Addresses from left to right, one bar per phase; stages are cut by lines."""
     phases = placement_problem(program).lifetimes
     limit = TARGETS[program.target].shared_limit(placement.occupancy)
@@ -219,7 +219,7 @@ def memory_picture(program: Program, placement: Placement, colours: Mapping[str,
         parts.append(rectangle(LEFT, y, room, BAR, free, class_="free", rx=4))
         for piece in pieces:
             if piece.lifetimes >> bit & 1:
-                parts += _piece(program, placement, piece, y, scale, colours)
+                parts += _piece(program, placement, piece, y, scale, colors)
     bottom = 8 + len(phases) * (BAR + 12)
     parts += _addresses(limit, bottom, scale)
     height = bottom + 24
@@ -232,12 +232,12 @@ def _piece(
     piece: MemoryRange,
     y: float,
     scale: float,
-    colours: Mapping[str, int],
+    colors: Mapping[str, int],
 ) -> Iterator[str]:
     x, width = LEFT + piece.start * scale, max((piece.end - piece.start) * scale, 1.5)
     tip = f"{piece.name}: {piece.start:,} to {piece.end:,}, {piece.what}"
-    colour = colours.get(piece.name, 7)
-    yield rectangle(x, y, width, BAR, tip, class_=f"f{colour}", rx=min(3.0, width / 2))
+    color = colors.get(piece.name, 7)
+    yield rectangle(x, y, width, BAR, tip, class_=f"f{color}", rx=min(3.0, width / 2))
     stages = dict(placement.stages).get(piece.name, 1)
     for stage in range(1, stages):
         at = x + width * stage / stages
@@ -263,7 +263,7 @@ def _addresses(limit: int, y: float, scale: float) -> Iterator[str]:
 
 
 def warps_picture(
-    program: Program, placement: Placement, audit: Audit | None, colours: Mapping[str, int]
+    program: Program, placement: Placement, audit: Audit | None, colors: Mapping[str, int]
 ) -> str:
     """Warpgroups from left to right; the height is registers per thread, the mark what is used."""
     warps = placement.threads // 32
@@ -285,8 +285,8 @@ def warps_picture(
         registers = given.get(warp // 4, placement.entry_registers)
         height = registers * TALL / REGISTERS
         tip = f"warp {warp}: {role.name if role else 'idle'}, {registers} registers per thread"
-        colour = f"f{colours.get(role.name, 7)}" if role else "free"
-        parts.append(rectangle(x, base - height, width, height, tip, class_=colour, rx=2))
+        color = f"f{colors.get(role.name, 7)}" if role else "free"
+        parts.append(rectangle(x, base - height, width, height, tip, class_=color, rx=2))
         if role and used.get(role.name):
             y = base - used[role.name] * TALL / REGISTERS
             parts.append(element("line", x1=x, x2=x + width, y1=y, y2=y, class_="mark"))

@@ -86,7 +86,7 @@ class _Finish:
 
     def _megakernel(self, graph: Graph, item: ResolvedMegakernel) -> list[Any]:
         """Return the alias of a megakernel and everything it builds."""
-        spec, session = item.asked, self.session
+        spec, session = item.requested, self.session
         wanted = [a for a in spec.archs if not session.options.archs or a in session.options.archs]
         name = session.options.runtime or spec.runtime
         runtime = self._runtime(runtime_build(name, spec.cluster))
@@ -161,8 +161,8 @@ class _Finish:
         suggestions: tuple[str, ...] = (),
     ) -> PipelinkError:
         where = item.where(name)
-        place = Label(where, f"`{name}` of {item.asked.name}") if where else None
-        subject = f"{item.asked.name}.{name}"
+        place = Label(where, f"`{name}` of {item.requested.name}") if where else None
+        subject = f"{item.requested.name}.{name}"
         return error(
             code,
             text,
@@ -258,9 +258,9 @@ def write_compile_commands(
 
     entries: dict[str, dict[str, Any]] = {}
     for item in resolved.values():
-        for instance in item.asked.instances:
+        for instance in item.requested.instances:
             rule, variant = item.rules[instance.name], instance.variant
-            arch = item.asked.archs[0]
+            arch = item.requested.archs[0]
             files = paths.named_files(arch, variant.name, variant.component)
             headers = graph.headers(rule.label)
             for node in rule.srcs:

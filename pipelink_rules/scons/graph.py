@@ -5,7 +5,7 @@
                               runtime ───────────────┼────────────────┘
                                                   plan.json: no places, no prose
 
-Besides its files every node depends on a Value: what it was asked for, the version of the rules
+Besides its files every node depends on a Value: its request, the version of the rules
 and, where a tool runs, the fingerprint of the toolkit.
 """
 
@@ -52,7 +52,7 @@ class NodeRequest:
     action: Action
     targets: Sequence[str]  # below the build directory
     sources: Sequence[Any]  # SCons nodes
-    key: Sequence[str]  # what it was asked for
+    key: Sequence[str]  # its request
     headers: Headers | None = None  # what its source may include
     tool: bool = False  # whether the toolkit is part of the signature
 
@@ -265,8 +265,8 @@ class Graph:
         name = paths.runtime_fatbin(arch, rule.label.name, flags)
         if f"{BUILD}/{name}" in self.session.actions:
             return name
-        own = Headers((*rule.includes, *_folders(rule.srcs)), rule.hdrs, rule.defines)
-        headers = joined(own, self.abi())
+        local = Headers((*rule.includes, *_folders(rule.srcs)), rule.hdrs, rule.defines)
+        headers = joined(local, self.abi())
         request = ObjectRequest(
             label=f"the device runtime `{rule.label.name}`",
             source=str(rule.srcs[0]),

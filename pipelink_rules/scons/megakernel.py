@@ -43,9 +43,9 @@ class _Builder:
         runtime: RuntimeRule,
     ):
         self.graph, self.env, self.session = graph, graph.env, graph.session
-        self.resolved, self.asked, self.arch = resolved, resolved.asked, arch
+        self.resolved, self.requested, self.arch = resolved, resolved.requested, arch
         self.files_of, self.runtime = files_of, runtime
-        self.files = paths.megakernel_files(arch, resolved.asked.name)
+        self.files = paths.megakernel_files(arch, resolved.requested.name)
         self.unique = sorted(set(files_of.values()), key=lambda item: item.folder)
 
     def path(self, suffix: str) -> str:
@@ -55,7 +55,7 @@ class _Builder:
         return self.env.File(f"#{path}")
 
     def action(self, mnemonic: str, run: Run, memory: int = 0, of: str = "") -> Action:
-        return Action(mnemonic, f"{of}{self.asked.name} for {self.arch}", run, memory)
+        return Action(mnemonic, f"{of}{self.requested.name} for {self.arch}", run, memory)
 
     def targets(self, *suffixes: str) -> list[str]:
         return [self.files.file(suffix) for suffix in suffixes]
@@ -89,14 +89,14 @@ class _Builder:
                 self.session.report(found)
 
         action, targets = self.action("Declare", write), self.targets("spec.json")
-        self.graph.add(NodeRequest("spec", action, targets, [], [self.asked.text]))
+        self.graph.add(NodeRequest("spec", action, targets, [], [self.requested.text]))
         action, targets = self.action("Check", check), self.targets("check.json")
         return self.graph.add(NodeRequest("check", action, targets, [], self._key()))[0]
 
     def _key(self) -> list[str]:
         """Return what stands for the declaration and all variants, places and prose included."""
-        variants = [f"{one.name}={one.variant.text}" for one in self.asked.instances]
-        return [self.asked.text, *variants, self.arch]
+        variants = [f"{one.name}={one.variant.text}" for one in self.requested.instances]
+        return [self.requested.text, *variants, self.arch]
 
     def _pure(self) -> None:
         from pipelink_rules.actions.stage_actions import collect_program, place_program, write_glue
@@ -135,7 +135,7 @@ class _Builder:
         """Return `<name>.<target>.lock.json` beside the SConscript: a placement to keep."""
         span = self.resolved.declared.span
         folder = self.session.top / span.file if span else self.session.top
-        path = folder.parent / f"{self.asked.name}.{self.arch}.lock.json"
+        path = folder.parent / f"{self.requested.name}.{self.arch}.lock.json"
         return self.env.File(str(path)) if path.is_file() else None
 
     def _glue_object(self) -> None:
@@ -145,7 +145,7 @@ class _Builder:
         variants = f"{BUILD}/{paths.variants_folder(self.arch)}"
         headers = joined(self.graph.abi(), Headers((variants,), tuple(generated)))
         request = ObjectRequest(
-            label=f"the glue of `{self.asked.name}`",
+            label=f"the glue of `{self.requested.name}`",
             source=self.path("glue.cu"),
             includes=headers.folders,
             defines=headers.defines,
@@ -168,7 +168,7 @@ class _Builder:
 
     def _flags(self) -> tuple[str, ...]:
         """Return the code-generation flags, which are equal in all objects of a link."""
-        return next((one.variant.flags for one in self.asked.instances), ())
+        return next((one.variant.flags for one in self.requested.instances), ())
 
     def _link(self) -> list[Any]:
         from pipelink_rules.actions.link_actions import LinkRequest, link_image
@@ -185,7 +185,7 @@ class _Builder:
             backend=self.session.options.linker,
             cubin=self.path("cubin"),
             audit=self.path("audit.json"),
-            times=paths.times_file(BUILD, self.arch, self.asked.name),
+            times=paths.times_file(BUILD, self.arch, self.requested.name),
         )
 
         def run(inputs: tuple[str, ...]) -> None:
@@ -229,7 +229,7 @@ class _Builder:
         """Return the nodes of the twins; none if an instance has no source."""
         from pipelink_rules.actions.link_actions import TwinRequest, TwinUnit, build_twins
 
-        if any(one.sidecars for one in self.asked.instances):
+        if any(one.sidecars for one in self.requested.instances):
             return []
         abi = self.graph.abi()
         parts: list[tuple[str, ComponentRule, Headers]] = []

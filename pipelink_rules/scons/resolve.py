@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class ResolvedMegakernel:
     """A megakernel with every instance bound."""
 
-    asked: RequestedMegakernel
+    requested: RequestedMegakernel
     rules: Mapping[str, ComponentRule]  # instance -> where its code comes from
     declared: MegakernelRule
     nouns: Callable[[], Nouns]  # in full: for a step that runs, or a finding
@@ -74,14 +74,14 @@ class Resolver:
         path = self._session.build / ".read" / f"{rule.label.name}.json"
         key = self._key(rule)
         nouns = self._once(rule, key)
-        asked = lookup(path, key, RequestedMegakernel) if key else None
-        if asked is None:
-            asked = requests_of(nouns(), self.signatures)
+        requested = lookup(path, key, RequestedMegakernel) if key else None
+        if requested is None:
+            requested = requests_of(nouns(), self.signatures)
             if key:
-                store(path, key, asked)
-        components = {item.name: labels.parse_label(item.label) for item in asked.instances}
+                store(path, key, requested)
+        components = {item.name: labels.parse_label(item.label) for item in requested.instances}
         rules = {k: self.component(label) for k, label in components.items() if label}
-        return ResolvedMegakernel(asked, {k: v for k, v in rules.items() if v}, rule, nouns)
+        return ResolvedMegakernel(requested, {k: v for k, v in rules.items() if v}, rule, nouns)
 
     def _once(self, rule: MegakernelRule, key: str) -> Callable[[], Nouns]:
         """Return a thread-safe function that binds a megakernel on its first call."""

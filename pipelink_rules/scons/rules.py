@@ -49,7 +49,7 @@ _ATTRIBUTES = (
     "local_defines",
     "archs",
     "dir",
-    "artefacts",
+    "artifacts",
 )
 
 
@@ -165,7 +165,7 @@ class RuleCall:
                     attribute, f"`{attribute}` must contain files only", found=repr(item)[:80]
                 )
         for node in nodes:
-            if attribute != "artefacts" and self._leads_out(node):  # those are delivered
+            if attribute != "artifacts" and self._leads_out(node):  # those are delivered
                 self.attribute_error(
                     attribute,
                     f"{self.shown(Path(node.abspath))} is outside the label package",
@@ -281,16 +281,16 @@ def kernel_component(
 
 
 def prebuilt_component(
-    env: Any, name: str, dir: Any = None, artefacts: Any = (), **others: Any
+    env: Any, name: str, dir: Any = None, artifacts: Any = (), **others: Any
 ) -> Declared:
     """Declare prebuilt objects of a component: sidecars, each beside its fatbin.
 
-    dir: a folder with any number of `*.contract.yaml` below it.  artefacts: the sidecars by name.
+    dir: a folder with any number of `*.contract.yaml` below it.  artifacts: the sidecars by name.
     """
     call = RuleCall(env, "PrebuiltComponent", name, others)
-    if (dir is None) == (not artefacts):
-        call.attribute_error("dir", "requires exactly one of `dir` and `artefacts`")
-    sidecars = [str(node) for node in call.files("artefacts", artefacts)]
+    if (dir is None) == (not artifacts):
+        call.attribute_error("dir", "requires exactly one of `dir` and `artifacts`")
+    sidecars = [str(node) for node in call.files("artifacts", artifacts)]
     if dir is not None:
         folder = Path(env.Dir(dir).srcnode().abspath)
         sidecars = [call.shown(path) for path in sorted(folder.rglob("*.contract.yaml"))]

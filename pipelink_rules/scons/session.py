@@ -134,9 +134,9 @@ class Session:
 
         findings = tuple(findings)
         self.reported += findings
-        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         sys.stdout.flush()
-        sys.stderr.write(render_text(findings, outcome=outcome, colour=colour))
+        sys.stderr.write(render_text(findings, outcome=outcome, colour=color))
         sys.stderr.flush()
 
     def say(self, text: str) -> None:

@@ -163,7 +163,7 @@ def test_objects_of_another_build_link_once(fresh: Project, built: Project, tmp_
     built.edit(
         "kernels/SConscript",
         SCALE,
-        f'env.PrebuiltComponent(name="scale", artefacts=["{scale}/scale.contract.yaml"])',
+        f'env.PrebuiltComponent(name="scale", artifacts=["{scale}/scale.contract.yaml"])',
     )
     run = built.build()
     assert run.commands["nvlink scaled"] == 1 and not run.of("CudaCompile")

@@ -112,7 +112,7 @@ def test_a_warp_that_leaves_its_contract(
     assert main(["record", str(file)]) == 1
     text = capsys.readouterr().out
     assert "6 warps differ from the contract" in text
-    assert "mma, warp 5 of CTA 0 and 5 others: operation 2, work item 0" in text
+    assert "mma, warp 5 of CTA 0 and 5 others: operation 2, work tile 0" in text
     assert "expected  `release ab`, stage 0, phase 0 [mma.mma: release ab lag 1]" in text
     assert "found     `release ab`, stage 1, phase 0" in text
 
