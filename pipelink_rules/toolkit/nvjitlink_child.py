@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
     try:
         # Loaded first, by path, so that the binding uses this toolkit's library.
         ctypes.CDLL(job["library"], mode=ctypes.RTLD_GLOBAL)
-        from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
+        from cuda.bindings import nvjitlink
     except (ImportError, OSError) as problem:
         print(f"nvjitlink fatal: {problem}")
         return 3
