@@ -13,7 +13,6 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkErr
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.linked_kernel import Audit, TwinReport
-from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
@@ -54,11 +53,12 @@ def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | No
     """
     from pipelink_rules.link.audit_kernel import audit
     from pipelink_rules.link.link import link
+    from pipelink_rules.place.problem import read_placement
 
     program = read_json(request.program, Program)
     if spec is not None:
         program = replace(program, spec=spec)
-    placement = read_json(request.placement, Placement)
+    placement = read_placement(request.placement, program)
     log = link(
         request.objects,
         program.name,
@@ -95,12 +95,13 @@ class ReportRequest:
 
 def write_reports(request: ReportRequest) -> None:
     """Write `<name>.manifest.json` for the launcher, `<name>.map.txt` and `<name>.html`."""
+    from pipelink_rules.place.problem import read_placement
     from pipelink_rules.report.html_map import render_page
     from pipelink_rules.report.manifest import manifest_of
     from pipelink_rules.report.map import render_map
 
     program = replace(read_json(request.program, Program), runtime=request.runtime)
-    placement, audit = read_json(request.placement, Placement), read_json(request.audit, Audit)
+    placement, audit = read_placement(request.placement, program), read_json(request.audit, Audit)
     allowed = allowed_findings(program, placement, request.check)
     write_json(request.manifest, manifest_of(program, placement, audit, request.cubin, allowed))
     write_text(request.map, render_map(program, placement, audit, allowed))
@@ -109,6 +110,7 @@ def write_reports(request: ReportRequest) -> None:
 
 def read_link(folder: str | Path) -> Link:
     """Return the link in a build folder; raise PL0010 if it contains no placed megakernel."""
+    from pipelink_rules.place.problem import read_placement
     from pipelink_rules.report.diff import Link
 
     place = Path(folder)
@@ -124,7 +126,7 @@ def read_link(folder: str | Path) -> Link:
         )
     stem = found[0].name.removesuffix(".placement.json")
     program = read_json(place / f"{stem}.program.json", Program)
-    placement = read_json(found[0], Placement)
+    placement = read_placement(found[0], program)
     audit = place / f"{stem}.audit.json"
     return Link(
         program,

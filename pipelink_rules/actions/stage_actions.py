@@ -94,11 +94,10 @@ def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> N
     solver, and its stage counts are checked.
     """
     from pipelink_rules.glue.emit import emit_glue
-    from pipelink_rules.place.problem import placement_problem
-    from pipelink_rules.place.verify import demand
+    from pipelink_rules.place.problem import read_placement
 
-    collected, placed = read_json(program, Program), read_json(placement, Placement)
-    demand(placement_problem(collected), placed, str(placement))
+    collected = read_json(program, Program)
+    placed = read_placement(placement, collected)
     _live(collected, placed)
     write_text(out, emit_glue(collected, placed))
 

@@ -56,18 +56,12 @@ def _run(words: list[str]) -> int:
     from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
     arguments = parse_arguments(words)
-    from pipelink_rules.cli.command_io import report, report_internal_error
-
     try:
         return perform(arguments)
     except PipelinkError as problem:
+        from pipelink_rules.cli.command_io import report
+
         return report(problem.diagnostics, arguments)
-    except (KeyboardInterrupt, BrokenPipeError):
-        raise
-    except Exception as problem:
-        if os.environ.get("PIPELINK_TRACEBACK") == "1":
-            raise
-        return report_internal_error(problem, arguments.command, arguments)
 
 
 def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -81,15 +75,13 @@ def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
 
 
 def perform(arguments: argparse.Namespace) -> int:
-    """Run a command; a file that contradicts itself is reported as an error of that file."""
-    from pipelink_rules.files.bad_input import reporting_bad_input
+    """Run a command; raise PipelinkError if it fails."""
+    from pipelink_rules.diagnostics.internal_error import reporting_internal_errors
 
-    run = _function("run_{}", arguments.command)
     values = vars(arguments)
     files = [values[name] for name in INPUTS if isinstance(values.get(name), str)]
-    if not files:
-        return int(run(arguments))
-    with reporting_bad_input(*files):
+    with reporting_internal_errors(f"pipelink {arguments.command}", *files):
+        run = _function("run_{}", arguments.command)
         return int(run(arguments))
 
 

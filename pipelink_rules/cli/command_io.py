@@ -80,22 +80,3 @@ def report(
         sys.stdout.flush()
         sys.stderr.write(render_text(found, colour=color, root=root, outcome=outcome))
     return exit_code(found)
-
-
-def report_internal_error(problem: Exception, command: str, arguments: argparse.Namespace) -> int:
-    """Report PL9901 instead of a traceback."""
-    return report(
-        (
-            Diagnostic(
-                "PL9901",
-                f"internal error in `pipelink {command}`: {type(problem).__name__}",
-                found=str(problem)[:300] or type(problem).__name__,
-                suggestions=(
-                    "report it with the input file and the output of "
-                    f"`PIPELINK_TRACEBACK=1 pipelink {command} ...`",
-                ),
-                subject=command,
-            ),
-        ),
-        arguments,
-    )

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from pipelink_rules.cli.command_io import megakernel_in, read_json, stem_of
 from pipelink_rules.model.linked_kernel import Audit
-from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.recording import Recording
 
@@ -22,16 +21,14 @@ def add_map_arguments(parser: argparse.ArgumentParser) -> None:
 def run_map(arguments: argparse.Namespace) -> int:
     """Print the map; without an audit (nothing was linked) only the placement."""
     from pipelink_rules.actions.stage_actions import allowed_findings
-    from pipelink_rules.place.problem import placement_problem
-    from pipelink_rules.place.verify import demand
+    from pipelink_rules.place.problem import read_placement
     from pipelink_rules.report.map import placement_text, render_map
 
     file = megakernel_in(arguments.folder, ".program.json")
     stem, folder = stem_of(file, ".program.json"), file.parent
     program = read_json(file, Program)
     placed = folder / f"{stem}.placement.json"
-    placement = read_json(placed, Placement)
-    demand(placement_problem(program), placement, str(placed))
+    placement = read_placement(placed, program)
     allowed = allowed_findings(program, placement, folder / f"{stem}.check.json")
     audit = folder / f"{stem}.audit.json"
     if audit.is_file():

@@ -12,29 +12,9 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.model.contract import Buffer, NamedBarrier, Operation, Port, Repeat
-from pipelink_rules.model.operation import operations
+from pipelink_rules.model.operation import SOURCES, VERBS, operations, target_kinds
 from pipelink_rules.model.source_span import Expr, Span
 
-RINGS_IN, RINGS_OUT = ("ring in", "tensor_memory in"), ("ring out", "tensor_memory out")
-# verb -> (form, kinds of the target)
-VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "acquire": ("acquire RING", RINGS_OUT),
-    "expect": ("expect RING", ("ring out",)),
-    "copy": ("copy TENSOR -> RING.MEMBER", ("ring out",)),
-    "write": ("write TARGET", (*RINGS_OUT, "buffer", "registers out", "global out")),
-    "commit": ("commit RING, commit mma -> RING", RINGS_OUT),
-    "wait": ("wait RING", RINGS_IN),
-    "read": ("read SOURCE", (*RINGS_IN, "buffer", "registers in", "global in")),
-    "mma": ("mma RING, mma RING -> TENSOR_MEMORY", ("ring in",)),
-    "await": ("await mma N, await store N [full], await tensor load, await tensor store", ()),
-    "release": ("release RING [lag N]", RINGS_IN),
-    "store": ("store SOURCE -> TENSOR", ("ring in", "buffer")),
-    "fence": ("fence async, fence tensor before, fence tensor after, fence global", ()),
-    "sync": ("sync BARRIER", ("named barrier",)),
-    "arrive": ("arrive BARRIER", ("named barrier",)),
-    "signal": ("signal COUNTER[FIELD]", ("counter out",)),
-    "wait_until": ("wait_until COUNTER[FIELD] SIGNALS", ("counter in",)),
-}
 # What a role may do outside its work items, where the glue calls the runtime for it.
 OUTSIDE = frozenset({"await", "fence", "sync", "arrive"})
 REPEAT_KEYS = {"repeat": True, "body": True}
@@ -207,9 +187,7 @@ def _parse(verb: str, text: str) -> Operation | None:
 def _check_target(
     sink: ContractSink, node: ScalarNode, scope: OperationScope, op: Operation
 ) -> None:
-    accepted = VERBS[op.verb][1]
-    if op.verb == "commit" and op.source:
-        accepted = ("ring in", "tensor_memory out")
+    accepted = target_kinds(op)
     if (
         accepted
         and _check_name(sink, node, scope, op.verb, op.target, accepted)
@@ -219,9 +197,8 @@ def _check_target(
         if members and op.member not in members:
             span = _part(node, f"{op.target}.{op.member}")
             sink.unknown("PL0015", "tile", op.member, f"items of `{op.target}`", span, members)
-    spaces = {"copy": "global in", "store": "global out", "mma": "tensor_memory out"}
-    if op.verb in spaces and op.source:
-        _check_name(sink, node, scope, op.verb, op.source, (spaces[op.verb],))
+    if op.verb in SOURCES and op.source:
+        _check_name(sink, node, scope, op.verb, op.source, (SOURCES[op.verb],))
 
 
 def _check_name(

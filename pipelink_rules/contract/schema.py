@@ -16,6 +16,7 @@ from typing import Any
 from pipelink_rules.contract import load, parse_operations, parse_params, parse_ports, parse_roles
 from pipelink_rules.contract.derive import SPACE_MARKS
 from pipelink_rules.model.contract import DTYPES
+from pipelink_rules.model.operation import VERBS
 from pipelink_rules.model.target import TARGETS
 
 Schema = dict[str, Any]
@@ -252,7 +253,7 @@ def _operation() -> Schema:
         f"wait_until {name}{index} .+",
         f"(acquire|expect|write|commit|wait|read|mma|sync|arrive|signal) {name}{index}",
     )
-    known = "; ".join(form for form, _ in parse_operations.VERBS.values())
+    known = "; ".join(form for form, _ in VERBS.values())
     return {"type": "string", "pattern": f"^({'|'.join(forms)})$", "description": known}
 
 

@@ -20,6 +20,8 @@ from typing import Any, NoReturn, TypeVar
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.atomic import write_text
+from pipelink_rules.files.validate import faults_in
+from pipelink_rules.files.validate_contract import JsonPath
 from pipelink_rules.model.source_span import Span
 
 LARGEST_FILE = 4 << 20  # bytes; the largest file of a stage has about 200 KiB
@@ -29,7 +31,6 @@ _NEXT = re.compile(r'[ \t\r\n]*("(?:[^"\\]|\\.)*"|[^\s,:{}\[\]"]+|[,:{}\[\]])', 
 FORMAT_VERSION = 2  # of every form; raised when a key is renamed, removed or changes its meaning
 _BUILD_AGAIN = "delete the file and run scons again"
 _REWRITE = {"recording": "record the launch again with `Kernel.record` or `Kernel.trace`"}
-JsonPath = tuple[str | int, ...]  # keys and indices, from the root
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -177,9 +178,21 @@ def read_json(path: str | Path, kind: type[Noun]) -> Noun:
     def make(data: Any) -> Noun:
         if isinstance(data, dict):
             _check_format(data.pop("format", None), forms)
-        return decode(kind, data)
+        noun = decode(kind, data)
+        for where, reason in faults_in(noun):
+            raise _ContradictionError(where, reason)
+        return noun
 
     return _read(path, forms[0], make)
+
+
+class _ContradictionError(ValueError):
+    """A file that is well formed and contradicts itself at `path`."""
+
+    def __init__(self, path: JsonPath, reason: str):
+        places = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+        super().__init__(f"{places.lstrip('.')}: {reason}")
+        self.path = path
 
 
 class _FormatError(ValueError):
@@ -233,7 +246,7 @@ def _damaged(name: str, form: str, problem: Exception, text: str) -> PipelinkErr
     if isinstance(problem, json.JSONDecodeError):
         place = Span(name, problem.lineno, problem.colno)
         reason = f"{problem.msg} at line {problem.lineno}"
-    elif isinstance(problem, DecodeError):
+    elif isinstance(problem, (DecodeError, _ContradictionError)):
         place = Span(name, *location_of(text, problem.path))
     elif isinstance(problem, _FormatError):
         place = Span(name, *location_of(text, ("format",)))
@@ -242,9 +255,12 @@ def _damaged(name: str, form: str, problem: Exception, text: str) -> PipelinkErr
         reason = f"byte {problem.start} is not UTF-8"
     elif isinstance(problem, RecursionError):
         reason = "it is nested too deeply"
+    verdict = f"is not a {form} file"
+    if isinstance(problem, _ContradictionError):
+        verdict = "contradicts itself"
     return error(
         "PL0011",
-        f"{name} is not a {form} file: {reason[:300]}",
+        f"{name} {verdict}: {reason[:300]}",
         place,
         expected=expected,
         found=found or reason[:200],
@@ -328,4 +344,10 @@ def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     missing = sorted(required - set(data))
     if missing:
         raise DecodeError(where, f"missing key {missing[0]!r}")
-    return kind(**{key: _decode(hints[key], item, f"{where}.{key}") for key, item in data.items()})
+    values = {key: _decode(hints[key], item, f"{where}.{key}") for key, item in data.items()}
+    try:
+        return kind(**values)
+    except DecodeError:
+        raise
+    except ValueError as problem:  # of __post_init__
+        raise DecodeError(where, str(problem)) from None

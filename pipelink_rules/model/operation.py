@@ -60,6 +60,37 @@ class Operation:
         return f"[{', '.join(expr.text for expr in self.index)}]" if self.index else ""
 
 
+RINGS_IN, RINGS_OUT = ("ring in", "tensor_memory in"), ("ring out", "tensor_memory out")
+# verb -> (form, kinds of the target)
+VERBS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "acquire": ("acquire RING", RINGS_OUT),
+    "expect": ("expect RING", ("ring out",)),
+    "copy": ("copy TENSOR -> RING.MEMBER", ("ring out",)),
+    "write": ("write TARGET", (*RINGS_OUT, "buffer", "registers out", "global out")),
+    "commit": ("commit RING, commit mma -> RING", RINGS_OUT),
+    "wait": ("wait RING", RINGS_IN),
+    "read": ("read SOURCE", (*RINGS_IN, "buffer", "registers in", "global in")),
+    "mma": ("mma RING, mma RING -> TENSOR_MEMORY", ("ring in",)),
+    "await": ("await mma N, await store N [full], await tensor load, await tensor store", ()),
+    "release": ("release RING [lag N]", RINGS_IN),
+    "store": ("store SOURCE -> TENSOR", ("ring in", "buffer")),
+    "fence": ("fence async, fence tensor before, fence tensor after, fence global", ()),
+    "sync": ("sync BARRIER", ("named barrier",)),
+    "arrive": ("arrive BARRIER", ("named barrier",)),
+    "signal": ("signal COUNTER[FIELD]", ("counter out",)),
+    "wait_until": ("wait_until COUNTER[FIELD] SIGNALS", ("counter in",)),
+}
+# verb -> kind of the port behind `source`
+SOURCES = {"copy": "global in", "store": "global out", "mma": "tensor_memory out"}
+
+
+def target_kinds(op: Operation) -> tuple[str, ...]:
+    """What its target may be: `ring in`, `buffer`, ...; () where it names nothing declared."""
+    if op.verb == "commit" and op.source:
+        return ("ring in", "tensor_memory out")
+    return VERBS[op.verb][1] if op.verb in VERBS else ()
+
+
 @dataclass(frozen=True)
 class Repeat:
     """Operations repeated `count` times (an expression over work fields and parameters)."""

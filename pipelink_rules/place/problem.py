@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.placement import (
     BarrierRequest,
+    Placement,
     PlacementProblem,
     RoleRequest,
     SharedAllocation,
@@ -17,6 +21,7 @@ from pipelink_rules.model.program import (
     Program,
     ProgramRole,
 )
+from pipelink_rules.place.verify import demand
 from pipelink_rules.program.link_constants import constant_value
 
 LIFETIME = "work"  # the only one: every allocation is live as long as the kernel
@@ -98,3 +103,10 @@ def _role(program: Program, role: ProgramRole) -> RoleRequest:
         role.entry,
         program.instance(role.members[0][0]).span,
     )
+
+
+def read_placement(path: str | Path, program: Program) -> Placement:
+    """The placement in a file; PL0107 where it is none of this program."""
+    placement = read_json(path, Placement)
+    demand(placement_problem(program), placement, str(path))
+    return placement

@@ -135,8 +135,8 @@ def _stages(
         for key, found in mine.items():
             moments[key].append(found)
     thread = _RINGS
-    for channel in sorted({site.channel for site in sites.values() if site.channel}):
-        stages = next(site.stages for site in sites.values() if site.channel == channel)
+    for channel in sorted({site.channel for site in sites.values() if site.stages}):
+        stages = max(site.stages for site in sites.values() if site.channel == channel)
         for stage in range(stages):
             name = f"{channel}, stage {stage}"
             yield {

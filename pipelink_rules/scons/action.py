@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ import SCons.Errors
 import SCons.Node.FS
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.internal_error import reporting_internal_errors
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.files.atomic import sha256
-from pipelink_rules.files.bad_input import reporting_bad_input
 from pipelink_rules.model.source_span import Span
 
 HEARTBEAT = 10.0  # seconds between progress lines of a long action
@@ -56,7 +56,7 @@ def run_action(target: list[Any], source: list[Any], env: Any) -> None:
     try:
         with session.budget.reserve(action.memory), _progress(action):
             stages = [name for name in inputs if name.endswith(".json")]
-            with reporting_bad_input(*stages) if stages else nullcontext():
+            with reporting_internal_errors(f"scons: {action.mnemonic}", *stages):
                 action.run(tuple(inputs))
         require_unchanged(before)
         missing = [name for name in names if not os.path.exists(name)]

@@ -113,6 +113,10 @@ def _refused(problem: PipelinkError, positions: bool) -> Verdict:
     for item in problem.diagnostics:
         if item.code not in catalogue():
             return Verdict("fault", f"unknown code {item.code}")
+        if item.code.startswith("PL99"):
+            cause = problem.__cause__
+            place = _where(cause.__traceback__) if cause else "?"
+            return Verdict("fault", f"{item.message} at {place}: {item.found[:120]}")
         if "\n" in item.message or len(item.message) > 1000:
             return Verdict("fault", f"{item.code}: not one line: {item.message[:80]!r}")
         if positions and not (item.labels and item.labels[0].span.file):

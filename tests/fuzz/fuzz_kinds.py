@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def _file(name: str, read: readers.Read) -> Callable[[bytes, Path], object]:
 
 _JSON, _WORDS, _BYTES = faults.mutated_json, faults.mutated_words, faults.mutated_bytes
 _E = seeds.ENTRY
-_ALL = (
+_FORMS = (
     Kind("contract", seeds.contracts, _WORDS, _file("x.contract.yaml", readers.contract)),
     Kind(
         "declaration",
@@ -88,6 +88,12 @@ _ALL = (
         _file(f"{_E}.placement.json", readers.beside(readers.stage_files, readers.map_and_glue)),
     ),
     Kind(
+        "earlier placement",
+        seeds.placements,
+        _JSON,
+        _file("x.placement.json", readers.beside(readers.stage_files, readers.placed_again)),
+    ),
+    Kind(
         "audit",
         lambda: [readers.stage_files()[f"{_E}.audit.json"]],
         _JSON,
@@ -95,6 +101,24 @@ _ALL = (
     ),
     Kind("findings", seeds.findings, _JSON, _file("x.check.json", readers.findings)),
     Kind("manifest", readers.manifests, _JSON, _file("x.manifest.json", readers.manifest)),
+    Kind(
+        "recording",
+        seeds.recordings,
+        _JSON,
+        _file("x.record.json", readers.command("record", "FILE")),
+    ),
+    Kind(
+        "traced recording",
+        seeds.recordings,
+        _JSON,
+        _file("x.trace.json", readers.command("trace", "FILE", "-o", "OUT")),
+    ),
+    Kind(
+        "compared program",
+        lambda: seeds.programs()[:1],
+        _JSON,
+        _file(f"{_E}.program.json", readers.beside(readers.stage_files, readers.compared)),
+    ),
     Kind("interface", seeds.interfaces, _JSON, _file("x.interface.json", readers.interface)),
     Kind(
         "sidecar",
@@ -118,4 +142,10 @@ _ALL = (
     Kind("depfile", lambda: [seeds.DEPFILE], _WORDS, _file("unit.d", readers.depfile)),
     Kind("kept result", readers.kept_good, _WORDS, _file("kept", readers.kept)),
 )
-KINDS = {kind.name: kind for kind in _ALL}
+# Files of the right form whose names and numbers are those of another one.
+_NAMES = tuple(
+    replace(kind, name=f"{kind.name}, other names", breaks=faults.mutated_names)
+    for kind in _FORMS
+    if kind.breaks is _JSON
+)
+KINDS = {kind.name: kind for kind in (*_FORMS, *_NAMES)}

@@ -167,6 +167,46 @@ def mutated_value(data: Any, chance: random.Random, leaves: list[Any] | None = N
     return root[""]
 
 
+def _parents(node: Any) -> list[tuple[Any, Any]]:
+    """(container, key) of everything below a tree."""
+    pairs = list(node.items() if isinstance(node, dict) else enumerate(node))
+    found = [(node, key) for key, _ in pairs]
+    for _, inner in pairs:
+        if isinstance(inner, (dict, list)):
+            found += _parents(inner)
+    return found
+
+
+def mutated_names(data: bytes, chance: random.Random) -> bytes:
+    """A well-formed file that contradicts itself: other names, numbers and entries of lists."""
+    tree = json.loads(data)
+    places = [(node, key) for node, key in _parents(tree) if key != "format"]
+    leaves = [node[key] for node, key in places if not isinstance(node[key], (dict, list))]
+    texts = [leaf for leaf in leaves if isinstance(leaf, str)]
+    numbers = [leaf for leaf in leaves if isinstance(leaf, int) and not isinstance(leaf, bool)]
+    for _ in range(chance.choice([1, 1, 1, 2, 4])):
+        node, key = chance.choice(places)
+        value = node[key] if isinstance(node, dict) and key in node else None
+        value = node[key] if isinstance(node, list) and key < len(node) else value
+        if isinstance(value, bool):
+            node[key] = not value
+        elif isinstance(value, str):
+            node[key] = chance.choice([chance.choice(texts), f"{value}x", value[:-1], ""])
+        elif isinstance(value, int):
+            nearby = [value - 1, value + 1, -value, 2 * value, value // 2, 0, 1]
+            node[key] = chance.choice([*nearby, chance.choice(numbers), 2**31 - 1, 2**40])
+        elif isinstance(value, list) and value:
+            at = chance.randrange(len(value))
+            match chance.randrange(3):
+                case 0:
+                    del value[at]
+                case 1:
+                    value.insert(at, copy.deepcopy(chance.choice(value)))
+                case _:
+                    chance.shuffle(value)
+    return json.dumps(tree).encode()
+
+
 def mutated_json(data: bytes, chance: random.Random) -> bytes:
     """Mostly a valid JSON text of a broken tree; sometimes broken text."""
     kind = chance.random()

@@ -60,7 +60,12 @@ def command(*words: str) -> Callable[[Any], object]:
 
         from pipelink_rules.cli import parse_arguments, perform
 
-        filled = [str(path) if word == "FILE" else word for word in words]
+        places = {
+            "FILE": str(path),
+            "FOLDER": str(path.parent),
+            "OUT": str(path.parent / "out.json"),
+        }
+        filled = [places.get(word, word) for word in words]
         root = str(shipped_declarations.REPOSITORY)
         arguments = parse_arguments([*filled, "--root", root, "--diag", "json"])
         with contextlib.redirect_stdout(io.StringIO()) as said:
@@ -102,12 +107,20 @@ def map(path: Path) -> object:
 
 def glue(path: Path) -> object:
     from pipelink_rules.actions.stage_actions import write_glue
-    from pipelink_rules.files.bad_input import reporting_bad_input
+    from pipelink_rules.diagnostics.internal_error import reporting_internal_errors
 
     stem = path.parent / seeds.ENTRY
     program, placement = f"{stem}.program.json", f"{stem}.placement.json"
-    with reporting_bad_input(program, placement):  # as every step of a build
+    with reporting_internal_errors("glue", program, placement):  # as every step of a build
         return write_glue(program, placement, path.parent / "glue.cu")
+
+
+def placed_again(path: Path) -> object:
+    return command("place", "FOLDER", "-o", "-", "--keep", "FILE")(path)
+
+
+def compared(path: Path) -> object:
+    return command("diff", "FOLDER", "FOLDER")(path)
 
 
 def map_and_glue(path: Path) -> object:

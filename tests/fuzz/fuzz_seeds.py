@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -246,6 +247,14 @@ def sidecars() -> list[bytes]:
 def interfaces() -> list[bytes]:
     """`.interface.json`."""
     return [to_json(item).encode() for item in built_variants()]
+
+
+def recordings() -> list[bytes]:
+    """`.trace.json` and `.record.json`: short ones, and the one of docs/examples/."""
+    from recorded_gemm import example_trace
+
+    whole = example_trace()
+    return [to_json(replace(whole, rows=whole.rows[:6])).encode()]
 
 
 def findings() -> list[bytes]:

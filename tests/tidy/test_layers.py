@@ -13,8 +13,8 @@ from repository_files import PACKAGE, REPOSITORY, files, module_of, package_file
 ORDER = [
     "model",
     "diagnostics",
-    "files",
     "expression",
+    "files",
     "solver",
     "contract",
     "program",

@@ -16,6 +16,8 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.files.codec import write_json
 from pipelink_rules.model.linked_kernel import TwinBuild, TwinReport
+from pipelink_rules.place.place import place
+from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.manifest import manifest_of
 from pipelink_rules.report.map import render_map
@@ -80,7 +82,10 @@ def test_what_differs_and_nothing_else() -> None:
 
 
 def test_folders(tmp_path: Path) -> None:
-    for name, placement in (("a", PLACEMENT), ("b", other_placement())):
+    problem = placement_problem(PROGRAM)
+    stages = tuple(dataclasses.replace(item, maximum=item.minimum) for item in problem.stages)
+    fewer = place(dataclasses.replace(problem, stages=stages))
+    for name, placement in (("a", PLACEMENT), ("b", fewer)):
         folder = tmp_path / name
         write_json(folder / "sample.program.json", PROGRAM)
         write_json(folder / "sample.placement.json", placement)
@@ -89,6 +94,9 @@ def test_folders(tmp_path: Path) -> None:
     assert "Stages" in diff_links(before, after)
     with pytest.raises(PipelinkError, match="PL0010"):
         read_link(tmp_path)
+    write_json(tmp_path / "b" / "sample.placement.json", other_placement())
+    with pytest.raises(PipelinkError, match="PL0107"):  # registers that no launch has
+        read_link(tmp_path / "b")
 
 
 def test_table(tmp_path: Path) -> None:
