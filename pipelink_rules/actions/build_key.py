@@ -136,7 +136,8 @@ def tool_version(stage: str) -> str:
 @cache
 def _digest(root: Path, part: str) -> str:
     path = root / part
-    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    sources = (file for file in path.rglob("*") if file.suffix in (".py", ".css"))
+    files = [path] if path.is_file() else sorted(sources)
     digest = hashlib.sha256()
     for file in files:
         digest.update(f"{file.relative_to(root).as_posix()}\0".encode())
