@@ -99,7 +99,7 @@ def link_case(case: Any, copy: Any) -> dict[str, Any]:
             said = "; ".join(f"{item.code}: {item.message}" for item in problem.diagnostics)
             return {**row, "problem": said}
     manifest = read_json(FORCED / case.name / "watchdog" / f"{name}.manifest.json", Manifest)
-    row["forced"] = sorted({item.code for item in manifest.forced})
+    row["forced"] = sorted({item.code for item in manifest.allowed})
     return row
 
 

@@ -103,8 +103,8 @@ def run_link(arguments: argparse.Namespace) -> int:
         )
     )
     sys.stdout.write(f"{name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
-    forced = read_json(out / f"{name}.manifest.json", Manifest).forced
-    sys.stdout.writelines(f"{line}\n" for line in allowed_lines(forced))
+    allowed = read_json(out / f"{name}.manifest.json", Manifest).allowed
+    sys.stdout.writelines(f"{line}\n" for line in allowed_lines(allowed))
     return 0
 
 

@@ -52,7 +52,7 @@ def run_run(arguments: argparse.Namespace) -> int:
     kernel.synchronize()
     device = driver.device(int(driver.call("cuCtxGetDevice")))
     print(f"{manifest.name} ({manifest.target}) on {device.name}")
-    for line in allowed_lines(manifest.forced, "  "):
+    for line in allowed_lines(manifest.allowed, "  "):
         print(line)
     print(f"  grid {kernel.grid_of(sizes, device.sms)} of {manifest.threads} threads")
     for tensor in manifest.tensors:

@@ -115,7 +115,7 @@ def explain(word: str) -> str:
             expected="a code like PL0031, its number or its name",
             found=word[:60],
             suggestions=(
-                (f"did you mean `{found}` ({_other_form(found)})?",)
+                (f"a similar name exists: `{found}` ({_other_form(found)})",)
                 if found
                 else ("`pipelink explain` lists all codes",)
             ),

@@ -5,7 +5,7 @@ error[PL0031]: `warps` of role `load` names `WG2`, which is not declared
    |
 21 |     warps: 4 * WG2
    |                ^^^
-   = help: did you mean `WG`?
+   = help: a similar name exists: `WG`
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.source_snippet import Lines, printable, quote, source_lines
 from pipelink_rules.diagnostics.wording import plural
 
-JSON_SCHEMA = "pipelink/diagnostics/1"
+JSON_SCHEMA = "pipelink/diagnostics/2"
 
 EXIT_OK = 0
 EXIT_ERROR = 1  # the user's error: toolkit, files, build, launch
@@ -82,8 +82,8 @@ def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = 
     lines = lines or source_lines()
     files = _by_file(item.labels)
     gutter = max((len(str(label.span.line)) for label in item.labels), default=1)
-    forced = ", forced" if item.allowed else ""
-    head = paint(item.severity, f"{item.severity}[{item.code}]{forced}")
+    allowed = ", allowed" if item.allowed else ""
+    head = paint(item.severity, f"{item.severity}[{item.code}]{allowed}")
     text = [f"{head}: {paint('bold', printable(item.message))}"]
     for number, (file, labels) in enumerate(files):
         arrow = "-->" if number == 0 else ":::"
@@ -113,9 +113,9 @@ def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = Fa
     errors = sum(item.severity == "error" for item in found)
     counts = [plural(errors, "error")] if errors else []
     if len(found) > errors:
-        forced = sum(bool(item.allowed) for item in found)
+        allowed = sum(bool(item.allowed) for item in found)
         counts.append(
-            plural(len(found) - errors, "warning") + (f" ({forced} forced)" if forced else "")
+            plural(len(found) - errors, "warning") + (f" ({allowed} allowed)" if allowed else "")
         )
     severity = "error" if errors else "warning"
     tail = f"; {outcome}" if outcome and errors else ""
@@ -123,7 +123,7 @@ def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = Fa
     shown = " ".join(codes[:3]) + (" ..." if len(codes) > 3 else "")
     return (
         f"{paint(severity, severity)}: {', '.join(counts)}{tail}\n"
-        f"  more about each: pipelink explain {shown}"
+        f"  for more information, run `pipelink explain {shown}`"
     )
 
 
@@ -132,9 +132,9 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
     code = code_of(item.code)
     return {
         "code": item.code,
-        "slug": code.name if code else "",
+        "name": code.name if code else "",
         "severity": item.severity,
-        "forced": item.allowed,
+        "allowed": item.allowed,
         "message": item.message,
         "subject": item.subject,
         "labels": [
@@ -150,12 +150,12 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         ],
         "expected": item.expected,
         "found": item.found,
-        "rule": code.spec if code else "",
+        "spec": code.spec if code else "",
         "at_run_time": item.at_run_time,
         "notes": list(item.notes),
-        "trace": list(item.chain),
-        "schedule": list(item.counterexample),
-        "helps": list(item.suggestions),
+        "chain": list(item.chain),
+        "counterexample": list(item.counterexample),
+        "suggestions": list(item.suggestions),
     }
 
 
@@ -186,16 +186,23 @@ def _by_file(labels: Sequence[Label]) -> list[tuple[str, list[tuple[Label, bool]
     return list(files.items())
 
 
+def _chain_name(code: str) -> str:
+    """What the chain of a diagnostic is: operations that were executed, or a cycle."""
+    if "PL0915" <= code <= "PL0934":
+        return "executed"
+    return "wait cycle" if code == "PL0401" else "cycle"
+
+
 def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
     code = code_of(item.code)
     clauses = [
-        ("forced", item.allowed),
+        ("allowed", item.allowed),
         ("expected", item.expected),
         ("found", item.found),
-        ("rule", code.spec if code else ""),
+        ("spec", code.spec if code else ""),
         ("at run time", item.at_run_time),
-        ("trace", "".join(f"\n{line}" for line in item.chain)),
-        ("schedule", "".join(f"\n{line}" for line in item.counterexample)),
+        (_chain_name(item.code), "".join(f"\n{line}" for line in item.chain)),
+        ("counterexample", "".join(f"\n{line}" for line in item.counterexample)),
         *(("note", note) for note in item.notes),
         *(("help", text) for text in item.suggestions),
     ]

@@ -79,10 +79,10 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
         ]
     properties = {
         "subject": item.subject,
-        "trace": list(item.chain),
-        "schedule": list(item.counterexample),
-        "helps": list(item.suggestions),
-        "forced": item.allowed,
+        "chain": list(item.chain),
+        "counterexample": list(item.counterexample),
+        "suggestions": list(item.suggestions),
+        "allowed": item.allowed,
     }
     result["properties"] = {name: value for name, value in properties.items() if value}
     return result
@@ -91,7 +91,7 @@ def _result(item: Diagnostic, index: int) -> dict[str, Any]:
 def _message(item: Diagnostic) -> str:
     """What a viewer shows that knows of messages only."""
     clauses = (
-        ("forced", item.allowed),
+        ("allowed", item.allowed),
         ("expected", item.expected),
         ("found", item.found),
         ("at run time", item.at_run_time),

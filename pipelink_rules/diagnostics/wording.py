@@ -18,7 +18,7 @@ def similar_name_help(word: str, known: Iterable[str], what: str = "") -> tuple[
     """The suggestions for an unknown word: the nearest known one, or the list where it is short."""
     options = sorted(set(known))
     if found := nearest(word, options):
-        return (f"did you mean `{found}`?",)
+        return (f"a similar name exists: `{found}`",)
     if not options:
         return ()
     shown = options if len(options) <= 16 else [*options[:15], "..."]

@@ -38,8 +38,8 @@ def docstring_of(manifest: Manifest) -> str:
     lines = [f"{manifest.name}{signature_of(manifest)}", ""]
     if manifest.summary:
         lines += [manifest.summary, ""]
-    for item in manifest.forced:
-        lines += [f"FORCED {item.code}: {item.message}", f"    because: {item.reason}", ""]
+    for item in manifest.allowed:
+        lines += [f"ALLOWED {item.code}: {item.message}", f"    because: {item.reason}", ""]
     lines.append("Arrays (row-major, contiguous, on one GPU; DLPack or __cuda_array_interface__):")
     width = max((len(item.name) for item in manifest.tensors), default=0)
     for tensor in manifest.tensors:

@@ -84,7 +84,7 @@ def _allowed(manifest: Manifest) -> list[str]:
     """Return the errors that the declaration allows: they are the first suspects."""
     return [
         f"fix the allowed {item.code}: {item.message} (allowed because: {item.reason})"
-        for item in manifest.forced
+        for item in manifest.allowed
     ]
 
 

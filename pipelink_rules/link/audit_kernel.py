@@ -43,14 +43,14 @@ def audit(
 ) -> Audit:
     """Return the audit of the cubin; raise PL0920..PL0929, PL0938 where it differs from the plan.
 
-    Differences that the declaration allows are in `forced`.
+    Differences that the declaration allows are in `allowed`.
     """
     found, differences = inspect(cubin, program, placement, log, toolkit)
     differences = apply_allowances(differences, program.spec)
     if any(item.severity == "error" for item in differences):
         raise PipelinkError(differences)
     return replace(
-        found, forced=tuple(AllowedDiagnostics(x.code, x.message, x.allowed) for x in differences)
+        found, allowed=tuple(AllowedDiagnostics(x.code, x.message, x.allowed) for x in differences)
     )
 
 

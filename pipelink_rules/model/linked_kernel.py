@@ -62,7 +62,7 @@ class AllowedDiagnostics:
     code: str
     message: str
     reason: str  # as written in allow=
-    schedule: tuple[str, ...] = field(default=(), compare=False)  # a shortest run into it
+    counterexample: tuple[str, ...] = field(default=(), compare=False)  # a shortest run into it
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Audit:
     text_sha256: str  # machine code of the entry, encodings included
     warnings: tuple[str, ...] = ()  # log lines with meaning (C7504, C7510, ...)
     pipelined_calls: tuple[str, ...] = ()  # targets of CALL while wgmma groups may be pending
-    forced: tuple[
+    allowed: tuple[
         AllowedDiagnostics, ...
     ] = ()  # differences from the plan that the declaration allows
     barrier_sites: tuple[BarrierSite, ...] = ()  # sorted by id, kind and threads
@@ -182,7 +182,7 @@ class Manifest:
     sites: tuple[Site, ...] = ()  # instrumented runtimes: places that their reports name
     script: Script | None = None  # runtimes "trace" and "record": what the roles should do
     summary: str = ""
-    forced: tuple[AllowedDiagnostics, ...] = ()  # findings that this kernel was linked in spite of
+    allowed: tuple[AllowedDiagnostics, ...] = ()  # findings that this kernel was linked in spite of
     workspace: tuple[Workspace, ...] = ()
     coresident: bool = False  # CTAs wait for each other: all must be resident simultaneously
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value

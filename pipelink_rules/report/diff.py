@@ -52,7 +52,7 @@ def diff_links(before: Link, after: Link) -> str:
             differ = True
             lines += ["", title, *format_table(("", "before", "after", ""), rows)]
     names = [
-        f"{link.program.name}{' (forced)' if found else ''} for {link.program.target}"
+        f"{link.program.name}{' (allowed errors)' if found else ''} for {link.program.target}"
         for link, found in zip((before, after), allowed, strict=True)
     ]
     heading = f"{names[0]} -> {names[1]}" if names[0] != names[1] else names[0]

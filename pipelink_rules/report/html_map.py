@@ -155,11 +155,11 @@ def _allowed(allowed: tuple[AllowedDiagnostics, ...]) -> str:
     parts = [
         element("p", element("b", text(item.code)), text(f" {item.message}"))
         + _note(f"because: {item.reason}")
-        + (element("pre", text("\n".join(item.schedule))) if item.schedule else "")
+        + (element("pre", text("\n".join(item.counterexample))) if item.counterexample else "")
         for item in allowed
     ]
     title = element("h2", "Forced: linked in spite of findings")
-    return element("section", title, *parts, class_="forced")
+    return element("section", title, *parts, class_="allowed")
 
 
 def _facts(program: Program, placement: Placement, audit: Audit) -> str:

@@ -64,7 +64,7 @@ def manifest_of(
         sites=watchdog_sites(program, placement) if program.runtime in REPORTING else (),
         script=script_of(program, dict(placement.warps)) if program.runtime in NOTING else None,
         summary=program.spec.summary,
-        forced=all_allowed(allowed, audit),
+        allowed=all_allowed(allowed, audit),
         workspace=workspaces(program),
         coresident=any(item.variant.contract.coresident == "grid" for item in program.instances),
         report=tuple(summary_of(program, placement, audit).items()),

@@ -20,15 +20,15 @@ def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
         f'allow={{"PL0505": "{REASON}"}} if name == "scaled" else {{}},\n        archs=',
     )
     run = built.run("megakernels/scaled", "diag=sarif")
-    assert run.status == 0 and "warning[PL0505], forced" in run.text
+    assert run.status == 0 and "warning[PL0505], allowed" in run.text
     folder = built / "build/sm_90a/megakernels/scaled"
     manifest = json.loads((folder / "scaled.manifest.json").read_text())
-    assert {item["code"] for item in manifest["forced"]} == {"PL0505"}
-    assert {item["reason"] for item in manifest["forced"]} == {REASON}
+    assert {item["code"] for item in manifest["allowed"]} == {"PL0505"}
+    assert {item["reason"] for item in manifest["allowed"]} == {REASON}
     assert REASON in (folder / "scaled.map.txt").read_text()
     built.run("megakernels/scaled", "diag=sarif")  # nothing to do: the document still has it
     (log,) = json.loads((built / "build/diagnostics.sarif").read_text())["runs"]
-    assert {item["properties"]["forced"] for item in log["results"]} == {REASON}
+    assert {item["properties"]["allowed"] for item in log["results"]} == {REASON}
 
 
 def test_what_cannot_be_audited_is_said_and_refused_if_strict(built: Project) -> None:

@@ -144,7 +144,7 @@ def test_calls_of_the_runtime_are_known_by_its_header() -> None:
     body = "\tcall.uni pl_ring_wiat, (param0);"
     (finding,) = findings(body, extern, runtime=runtime)
     assert finding.code == "PL0913"
-    assert finding.suggestions == ("did you mean `pl_ring_wait`?",)
+    assert finding.suggestions == ("a similar name exists: `pl_ring_wait`",)
     assert codes(body, extern) == []  # no header, no opinion: the link will tell
 
 

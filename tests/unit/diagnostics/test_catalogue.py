@@ -81,7 +81,7 @@ def test_page_is_that_of_its_code(page: Path) -> None:
     lines = page_of(row).split("\n")
     assert lines[0] == f"# {row.id} {row.name}"
     heads = [line for line in lines if line.startswith("## ")]
-    assert heads == ["## Example", "## Fix", "## Rule"]
+    assert heads == ["## Example", "## Fix", "## Specification"]
     assert f"[{row.id}]" in page.read_text()
 
 
@@ -136,7 +136,7 @@ def test_explain_of_an_unknown_code(word: str, meant: str) -> None:
         explain(word)
     (found,) = caught.value.diagnostics
     assert found.code == "PL0033"
-    assert (f"did you mean `{meant}`" in found.suggestions[0]) is bool(meant)
+    assert (f"a similar name exists: `{meant}`" in found.suggestions[0]) is bool(meant)
     assert similar("zzz") == ""
 
 
@@ -157,6 +157,6 @@ def test_suggestions() -> None:
     assert similar_name_help("colour", ["rate", "arrivals"], "clauses") == (
         "clauses: arrivals, rate",
     )
-    assert similar_name_help("rat", ["rate"]) == ("did you mean `rate`?",)
+    assert similar_name_help("rat", ["rate"]) == ("a similar name exists: `rate`",)
     assert similar_name_help("x", []) == ()
     assert similar_name_help("x", [f"name{n}" for n in range(40)])[0].endswith("...")

@@ -75,10 +75,10 @@ error[PL0031]: bytes do not match on `load.ab -> mma.ab`
   |
   = expected: 32768 bytes
   = found: 24576 bytes
-  = rule: parameters are known at compile time, symbols at launch, work fields per work tile
+  = spec: parameters are known at compile time, symbols at launch, work fields per work tile
   = at run time: `mma` would wait forever
       at k-block 0
-  = trace:
+  = cycle:
       load  expects 32768
       mma   waits
   = note: TM=128 TN=128
@@ -157,11 +157,12 @@ def test_summary_counts_each_subject_once(files: Path) -> None:
     text = render_text(findings, outcome="nothing was compiled")
     assert text.endswith(
         "error: 3 errors, 1 warning; nothing was compiled\n"
-        "  more about each: pipelink explain PL0031 PL0032 PL0033\n"
+        "  for more information, run `pipelink explain PL0031 PL0032 PL0033`\n"
     )
     assert len(unique(findings)) == 4
     warning = render_text(findings[-1:], outcome="nothing was compiled")
-    assert warning.endswith("warning: 1 warning\n  more about each: pipelink explain PL0033\n")
+    hint = "for more information, run `pipelink explain PL0033`"
+    assert warning.endswith(f"warning: 1 warning\n  {hint}\n")
     assert render_text([]) == ""
 
 
@@ -231,7 +232,7 @@ def test_json(files: Path) -> None:
     )
     data = json.loads(render_json([finding, finding]))
     assert (data["schema"], data["errors"], data["warnings"], data["exit_code"]) == (
-        "pipelink/diagnostics/1",
+        "pipelink/diagnostics/2",
         1,
         0,
         3,
@@ -239,9 +240,9 @@ def test_json(files: Path) -> None:
     (item,) = data["diagnostics"]
     assert item == {
         "code": "PL0031",
-        "slug": "expression-name",
+        "name": "expression-name",
         "severity": "error",
-        "forced": "",
+        "allowed": "",
         "message": "no é",
         "subject": "",
         "labels": [
@@ -250,12 +251,12 @@ def test_json(files: Path) -> None:
         ],
         "expected": "",
         "found": "",
-        "rule": catalogue()["PL0031"].spec,
+        "spec": catalogue()["PL0031"].spec,
         "at_run_time": "",
         "notes": [],
-        "trace": [],
-        "schedule": [],
-        "helps": ["h"],
+        "chain": [],
+        "counterexample": [],
+        "suggestions": ["h"],
     }
 
 

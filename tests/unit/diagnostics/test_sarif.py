@@ -99,7 +99,7 @@ def test_a_finding_with_two_places() -> None:
     assert other["physicalLocation"] == {"artifactLocation": {"uri": "file:///abs/m.yaml"}}
     text = result["message"]["text"]
     assert "expected: 32768" in text and "help: use box [TK, TN]" in text
-    assert result["properties"]["helps"] == list(TWO_PLACES.suggestions)
+    assert result["properties"]["suggestions"] == list(TWO_PLACES.suggestions)
 
 
 def test_nothing_found() -> None:

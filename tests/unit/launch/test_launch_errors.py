@@ -244,7 +244,7 @@ def test_other_hangs(tmp_path: Path, site: int, operation: int, said: str) -> No
 
 def test_a_hang_of_a_forced_kernel_names_what_was_allowed(tmp_path: Path) -> None:
     forced = AllowedDiagnostics("PL0401", "`load` waits for itself", "it has one item only")
-    kernel, driver = watchdog(tmp_path, forced=(forced,))
+    kernel, driver = watchdog(tmp_path, allowed=(forced,))
     kernel(**arguments())
     driver.report(0x504C5744, 1, 0, 0, 0, 0, 0, 0, 0, 1)
     with pytest.raises(WatchdogError) as caught:

@@ -55,7 +55,7 @@ def test_a_misspelt_port_brings_no_findings_about_unconnected_ports(
     linear["connect"]["bias.ac"] = linear["connect"].pop("bias.acc")
     (finding,) = refused(linear)
     assert finding.code == "PL0051"
-    assert finding.suggestions == ("did you mean `acc`?",)
+    assert finding.suggestions == ("a similar name exists: `acc`",)
 
 
 def test_a_direction_with_two_inputs_has_no_swap_to_offer(

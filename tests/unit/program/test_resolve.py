@@ -208,7 +208,7 @@ def test_stages_may_be_fixed(linear: dict[str, Any], program: Build) -> None:
     ("request_", "help_"),
     [
         ({"mma.ab": 3}, ("use the producer's port: `load.ab`",)),
-        ({"load.ba": 3}, ("did you mean `load.ab`?",)),
+        ({"load.ba": 3}, ("a similar name exists: `load.ab`",)),
         (
             {"load.ab": 1},
             ("set `load.ab` to 2 in `stages`", "or remove it: the placement then chooses"),

@@ -60,24 +60,24 @@ def test_an_allowed_difference_of_the_link(monkeypatch: pytest.MonkeyPatch) -> N
     spec = dataclasses.replace(program.spec, allow=(("PL0921", REASON),))
     allowing = dataclasses.replace(program, spec=spec)
     audited = auditor.audit("x", allowing, placement, log, None)  # type: ignore[arg-type]
-    assert [(item.code, item.reason) for item in audited.forced] == [("PL0921", REASON)]
+    assert [(item.code, item.reason) for item in audited.allowed] == [("PL0921", REASON)]
 
 
 def test_every_output_says_forced(tmp_path: Path) -> None:
-    audit = dataclasses.replace(AUDIT, forced=(SPILLS,))
+    audit = dataclasses.replace(AUDIT, allowed=(SPILLS,))
     (tmp_path / "sample.cubin").write_bytes(b"code")
     manifest = manifest_of(PROGRAM, PLACEMENT, audit, tmp_path / "sample.cubin")
-    assert manifest.forced == (SPILLS,)
+    assert manifest.allowed == (SPILLS,)
     write_json(tmp_path / "sample.manifest.json", manifest)
-    assert read_json(tmp_path / "sample.manifest.json", Manifest).forced == (SPILLS,)
+    assert read_json(tmp_path / "sample.manifest.json", Manifest).allowed == (SPILLS,)
     shown = (
         render_map(PROGRAM, PLACEMENT, audit),
         table_of_folders([(str(tmp_path), "sm_90a", "sample", None)], 200),
         docstring_of(manifest),
     )
     for text in shown:
-        assert "PL0921" in text and "forced" in text.lower() and REASON in text
-    assert "sample (forced)" in shown[1]
+        assert "PL0921" in text and "allowed" in text.lower() and REASON in text
+    assert "sample (allowed errors)" in shown[1]
 
 
 def test_what_the_check_allowed_is_carried_to_the_reports(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_what_the_check_allowed_is_carried_to_the_reports(tmp_path: Path) -> Non
     write_json(checked, CheckResult(tuple(found)))
     (found,) = allowed_findings(allowing, PLACEMENT, checked)
     assert found == AllowedDiagnostics("PL0505", "read late", REASON)
-    assert found.schedule == ("1 load",)
-    assert f"PL0505 forced: read late\n    because: {REASON}" in render_map(
+    assert found.counterexample == ("1 load",)
+    assert f"PL0505 allowed: read late\n    because: {REASON}" in render_map(
         allowing, PLACEMENT, AUDIT, (found,)
     )
     assert allowed_findings(PROGRAM, PLACEMENT, checked) == ()
@@ -108,20 +108,20 @@ def test_without_the_findings_a_program_is_checked_again(
 
 
 def forced_link(*forced: AllowedDiagnostics) -> Link:
-    return Link(PROGRAM, PLACEMENT, dataclasses.replace(AUDIT, forced=forced))
+    return Link(PROGRAM, PLACEMENT, dataclasses.replace(AUDIT, allowed=forced))
 
 
 def test_a_comparison_marks_what_is_forced() -> None:
     text = diff_links(forced_link(), forced_link(SPILLS))
-    assert text.startswith("sample for sm_90a -> sample (forced) for sm_90a\n")
+    assert text.startswith("sample for sm_90a -> sample (allowed errors) for sm_90a\n")
     (row,) = (line for line in text.splitlines() if "PL0921" in line)
     assert row.strip().startswith(f"PL0921: {SPILLS.message}") and row.endswith(REASON)
 
 
 def test_a_comparison_of_forced_links_without_difference() -> None:
     text = diff_links(forced_link(SPILLS), forced_link(SPILLS))
-    assert text.startswith("sample (forced) for sm_90a: no difference")
-    assert f"PL0921 forced: {SPILLS.message}\n  because: {REASON}" in text
+    assert text.startswith("sample (allowed errors) for sm_90a: no difference")
+    assert f"PL0921 allowed: {SPILLS.message}\n  because: {REASON}" in text
 
 
 @pytest.mark.parametrize(

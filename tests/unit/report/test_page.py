@@ -138,12 +138,12 @@ def test_text_is_no_markup() -> None:
 
 def test_a_forced_link_says_so() -> None:
     audit = dataclasses.replace(
-        AUDIT, forced=(AllowedDiagnostics("PL0921", "spills", "known and small"),)
+        AUDIT, allowed=(AllowedDiagnostics("PL0921", "spills", "known and small"),)
     )
     (section,) = (
         s
         for s in parsed(render_page(PROGRAM, PLACEMENT, audit)).iter("section")
-        if s.get("class") == "forced"
+        if s.get("class") == "allowed"
     )
     assert "PL0921" in words(section) and "known and small" in words(section)
 
@@ -151,7 +151,7 @@ def test_a_forced_link_says_so() -> None:
 def test_a_forced_link_shows_the_run_into_its_fault() -> None:
     lines = ("1 load.load: acquire ab: item 0, stage 0", "2 mma.mma: wait ab waits for ever")
     audit = dataclasses.replace(
-        AUDIT, forced=(AllowedDiagnostics("PL0401", "m", "because", lines),)
+        AUDIT, allowed=(AllowedDiagnostics("PL0401", "m", "because", lines),)
     )
     root = parsed(render_page(PROGRAM, PLACEMENT, audit))
     assert "\n".join(lines) in [found.text for found in root.iter("pre")]
