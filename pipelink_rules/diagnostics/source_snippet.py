@@ -102,6 +102,8 @@ def _columns(line: str, span: Span) -> tuple[int, int]:
 
 def printable(text: str, at: int = 0) -> str:
     """Tabs as spaces, control characters as U+FFFD: a file cannot steer the terminal."""
+    if text.isprintable():
+        return text
     found = []
     for character in text:
         if character == "\t":
