@@ -1,6 +1,6 @@
 """What a file must hold beyond its types: every name leads somewhere, every number is possible.
 
-A stage may be rerun from a file that somebody edited.  The nouns in it refer to each other by name,
+A stage may be rerun from an edited file.  The nouns in it refer to each other by name,
 and the stages rely on that.  Noun -> the places in its file that contradict the rest.
 """
 
