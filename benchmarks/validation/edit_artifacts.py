@@ -119,7 +119,7 @@ class Later:
 
     def _objects(self) -> list[Path]:
         """Return the object of every variant: of the build, or of the edited source."""
-        texts = files_of(self.case) if self.case.unaudited else {}
+        texts = files_of(self.case) if self.case.inconclusive else {}
         found = []
         for name, variant in {i.variant.name: i.variant for i in self.program.instances}.items():
             component = variant.contract.component

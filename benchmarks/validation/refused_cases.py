@@ -32,7 +32,7 @@ class Case:
     placement: Mapping[str, Any] = field(default_factory=dict)
     glue: tuple[tuple[str, str], ...] = ()
     boxes: Mapping[str, list[int]] = field(default_factory=dict)
-    unaudited: bool = False
+    inconclusive: bool = False
     also: tuple[str, ...] = ()  # further errors of the audit of the linked kernel
     sizes: Mapping[str, int] = field(default_factory=dict)
     harmless: str = ""  # why the results can be correct
@@ -40,7 +40,7 @@ class Case:
     @property
     def later(self) -> bool:
         """Return whether files of later stages than the check are edited."""
-        return bool(self.placement or self.glue or self.boxes or self.unaudited)
+        return bool(self.placement or self.glue or self.boxes or self.inconclusive)
 
     @property
     def checked(self) -> bool:
@@ -85,7 +85,7 @@ def declaration_of(case: Case, *, allowed: bool) -> dict[str, Any]:
     for key, value in case.declaration.items():
         value = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
         made[key] = {**made.get(key, {}), **value}
-    if allowed and case.checked and not case.unaudited:
+    if allowed and case.checked and not case.inconclusive:
         made["allow"] = dict.fromkeys(case.codes, "to see what the GPU makes of it")
     return made
 

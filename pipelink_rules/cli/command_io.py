@@ -78,5 +78,5 @@ def report(
         root = arguments.root or None
         color = sys.stderr.isatty() and "NO_COLOR" not in os.environ
         sys.stdout.flush()
-        sys.stderr.write(render_text(found, colour=color, root=root, outcome=outcome))
+        sys.stderr.write(render_text(found, color=color, root=root, outcome=outcome))
     return exit_code(found)

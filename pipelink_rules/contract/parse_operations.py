@@ -15,7 +15,7 @@ from pipelink_rules.model.contract import Buffer, NamedBarrier, Operation, Port,
 from pipelink_rules.model.operation import SOURCES, VERBS, operations, target_kinds
 from pipelink_rules.model.source_span import Expr, Span
 
-# What a role may do outside its work items, where the glue calls the runtime for it.
+# What a role may do outside its work tiles, where the glue calls the runtime for it.
 OUTSIDE = frozenset({"await", "fence", "sync", "arrive"})
 REPEAT_KEYS = {"repeat": True, "body": True}
 LARGEST_COUNT = 64  # of `await` and `lag`

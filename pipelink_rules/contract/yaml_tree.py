@@ -78,7 +78,7 @@ def read_text(path: str | Path, file: str) -> str:
             "PL0001",
             f"{file} does not exist",
             Span(file),
-            suggestions=_neighbours(Path(path)),
+            suggestions=_neighbors(Path(path)),
             subject=file,
         ) from None
     except (OSError, ValueError) as problem:
@@ -114,7 +114,7 @@ def require_content(path: str | Path) -> None:
         raise ValueError("it is not a regular file")
 
 
-def _neighbours(path: Path) -> tuple[str, ...]:
+def _neighbors(path: Path) -> tuple[str, ...]:
     try:
         found = sorted(item.name for item in path.parent.glob("*.contract.yaml"))
     except OSError:

@@ -29,7 +29,7 @@ EXIT_CONTRACT = 3  # contracts, checks, placement: a composition that must not l
 EXIT_BUG = 4  # ours
 
 _CONTRACT_STAGES = ("text", "resolve", "check", "place")
-_COLOURS = {"error": "1;31", "warning": "1;33", "mark": "1;34", "primary": "1;31", "help": "1;32"}
+_COLORS = {"error": "1;31", "warning": "1;33", "mark": "1;34", "primary": "1;31", "help": "1;32"}
 
 
 def unique(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -59,7 +59,7 @@ def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
 def render_text(
     diagnostics: Iterable[Diagnostic],
     *,
-    colour: bool = False,
+    color: bool = False,
     root: str | Path | None = None,
     outcome: str = "",
 ) -> str:
@@ -72,13 +72,13 @@ def render_text(
     if not found:
         return ""
     lines = source_lines(Path(root) if root is not None else None)
-    parts = [render_one(item, colour=colour, lines=lines) for item in found]
-    return "\n\n".join([*parts, summary(found, outcome, colour=colour)]) + "\n"
+    parts = [render_one(item, color=color, lines=lines) for item in found]
+    return "\n\n".join([*parts, summary(found, outcome, color=color)]) + "\n"
 
 
-def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = None) -> str:
+def render_one(item: Diagnostic, *, color: bool = False, lines: Lines | None = None) -> str:
     """One finding, without a final newline."""
-    paint = _Paint(colour)
+    paint = _Paint(color)
     lines = lines or source_lines()
     files = _by_file(item.labels)
     gutter = max((len(str(label.span.line)) for label in item.labels), default=1)
@@ -107,9 +107,9 @@ def render_one(item: Diagnostic, *, colour: bool = False, lines: Lines | None = 
     return "\n".join(text)
 
 
-def summary(found: Sequence[Diagnostic], outcome: str = "", *, colour: bool = False) -> str:
+def summary(found: Sequence[Diagnostic], outcome: str = "", *, color: bool = False) -> str:
     """`error: 2 errors, 1 warning; nothing was compiled`, and how to learn more."""
-    paint = _Paint(colour)
+    paint = _Paint(color)
     errors = sum(item.severity == "error" for item in found)
     counts = [plural(errors, "error")] if errors else []
     if len(found) > errors:
@@ -212,15 +212,15 @@ def _clauses(item: Diagnostic) -> list[tuple[str, str]]:
 class _Paint:
     """Escape codes, or none."""
 
-    def __init__(self, colour: bool):
-        self.colour = colour
+    def __init__(self, color: bool):
+        self.color = color
 
     def __call__(self, style: str, text: str) -> str:
-        return f"\033[{_COLOURS.get(style, '1')}m{text}\033[0m" if self.colour and text else text
+        return f"\033[{_COLORS.get(style, '1')}m{text}\033[0m" if self.color and text else text
 
     def snippet(self, line: str, gutter: int) -> str:
         """A quoted line: the gutter and the marks coloured."""
-        if not self.colour or line == "...":
+        if not self.color or line == "...":
             return line
         head, text = line[: gutter + 2], line[gutter + 2 :]
         stripped = text.lstrip()

@@ -183,7 +183,7 @@ def _fold(node: ast.expr, env: Mapping[str, Value]) -> ast.expr | int | str:
         return evaluate_tree(node, env)
     if isinstance(node, ast.BinOp):
         left, right = _fold(node.left, env), _fold(node.right, env)
-        return _neutral(node.op, left, right) or ast.BinOp(_node(left), node.op, _node(right))
+        return _simplified(node.op, left, right) or ast.BinOp(_node(left), node.op, _node(right))
     if isinstance(node, ast.UnaryOp):
         return ast.UnaryOp(node.op, _node(_fold(node.operand, env)))
     if isinstance(node, ast.BoolOp):
@@ -196,7 +196,7 @@ def _fold(node: ast.expr, env: Mapping[str, Value]) -> ast.expr | int | str:
     return node
 
 
-def _neutral(op: ast.operator, left: object, right: object) -> ast.expr | None:
+def _simplified(op: ast.operator, left: object, right: object) -> ast.expr | None:
     """Return `x` for x*1, 1*x, x+0, 0+x, x-0, x//1, and x*6 for x*2*3."""
     if isinstance(left, ast.expr) and (
         (right == 1 and isinstance(op, (ast.Mult, ast.FloorDiv)))

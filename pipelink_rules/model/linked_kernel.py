@@ -36,7 +36,7 @@ class RoleScript:
     first_warp: int
     warps: int
     prologue: tuple[ScriptOp | ScriptLoop, ...] = ()
-    body: tuple[ScriptOp | ScriptLoop, ...] = ()  # per work item
+    body: tuple[ScriptOp | ScriptLoop, ...] = ()  # per work tile
     epilogue: tuple[ScriptOp | ScriptLoop, ...] = ()
     raw: tuple[str, ...] = ()  # ports whose operations do not pass the runtime: "load.ab"
 

@@ -164,7 +164,7 @@ def column_rectangles(
     return tuple(sorted(found, key=lambda rectangle: rectangle.name))
 
 
-def columns_admit(problem: PlacementProblem, stages: Mapping[str, int], occupancy: int) -> bool:
+def columns_fit(problem: PlacementProblem, stages: Mapping[str, int], occupancy: int) -> bool:
     """Return whether the live columns of every lifetime fit: necessary for a layout."""
     most, _ = bound(column_rectangles(problem, stages))
     return most <= column_limit(problem, occupancy)

@@ -14,7 +14,7 @@ from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import Placement, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.rectangles import admits, columns_admit, rows
+from pipelink_rules.place.rectangles import admits, columns_fit, rows
 from pipelink_rules.place.solve import solve
 from pipelink_rules.place.warps import UNIT
 
@@ -66,7 +66,7 @@ def tensor_relaxations(problem: PlacementProblem, rlimit: int, want: int = 3) ->
     """Return the same for tensor memory."""
     problem = only_tensor(problem)
     return _relaxations(
-        problem, lambda counts, ctas: columns_admit(problem, counts, ctas), rlimit, want
+        problem, lambda counts, ctas: columns_fit(problem, counts, ctas), rlimit, want
     )
 
 

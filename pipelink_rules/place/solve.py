@@ -24,7 +24,7 @@ from pipelink_rules.place.rectangles import (
     allocation,
     bound,
     column_rectangles,
-    columns_admit,
+    columns_fit,
     rectangles,
     round_up,
     rows,
@@ -73,7 +73,7 @@ def _solve_shape(
     encoding = encode(problem, shape, limit, keep)
     session = Session(encoding.text, rlimit)
     stages, offsets = suggest_stages(
-        problem, limit, lambda counts: columns_admit(problem, counts, problem.occupancy)
+        problem, limit, lambda counts: columns_fit(problem, counts, problem.occupancy)
     )
     start = hints(encoding, problem, stages, offsets, warps.assign(problem, shape))
     if session.check([equal(name, value) for name, value in start.items()]) != SAT:

@@ -136,7 +136,7 @@ class Session:
         self.reported += findings
         color = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
         sys.stdout.flush()
-        sys.stderr.write(render_text(findings, outcome=outcome, colour=color))
+        sys.stderr.write(render_text(findings, outcome=outcome, color=color))
         sys.stderr.flush()
 
     def say(self, text: str) -> None:

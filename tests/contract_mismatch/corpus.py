@@ -45,7 +45,7 @@ HERE = Path(__file__).parent
 
 
 def source_of(component: str, repository: Path) -> Path:
-    """The source of a shipped component, or of one of `raw/` here; its contract lies beside it."""
+    """The source of a shipped component, or of one of `raw/` here; its contract is next to it."""
     root = HERE if component.startswith("raw/") else repository / "components"
     return root / f"{component}.cu"
 

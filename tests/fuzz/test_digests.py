@@ -31,7 +31,7 @@ def unpack(sidecar: str, out: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def honest(monkeypatch: pytest.MonkeyPatch) -> None:
+def unedited(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the objects do is another question: tests/live/objects/test_finished_live.py."""
     monkeypatch.setattr("pipelink_rules.actions.component.audit_object", lambda *a, **k: "")
 
@@ -85,7 +85,7 @@ def test_swapped_objects(sidecar: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_sidecar_with_a_digest_of_its_own(tmp_path: Path) -> None:
+def test_sidecar_with_another_digest(tmp_path: Path) -> None:
     """Both halves were written anew: the digest of the variant gives it away."""
     variant = seeds.built_variants()[0]
     place = finished(tmp_path / "given", variant, digest="0" * 12)

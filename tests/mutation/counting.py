@@ -1,4 +1,4 @@
-"""Do the counters of a program order its work items, by an executor that knows no rule of order?
+"""Do the counters of a program order its work tiles, by an executor that knows no rule of order?
 
 The groups of items are run with every warp for itself, in random orders: mostly one warp is held
 up as long as anybody else can move, because that is how races show.
@@ -31,7 +31,7 @@ WALKS = 60
 
 
 def counters_run_well(program: Program) -> bool:
-    """No walk hangs, races or reads what nobody wrote; True where nothing crosses CTAs."""
+    """No walk hangs, races or reads what is unwritten; True where nothing crosses CTAs."""
     resolved = ProgramIndex(program, TARGETS[program.target])
     fields = {op.index[0].text for _, _, op, _ in users(resolved)}
     numbered = tile_numberings(resolved)

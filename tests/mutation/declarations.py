@@ -15,15 +15,17 @@ def mutants_of_declaration(declaration: dict[str, Any]) -> Iterator[Mutant]:
         yield from _bindings(section, declaration.get(section, {}))
     yield from _instances(declaration["instances"])
     connect = declaration["connect"]
-    asked = declaration.get("transfers", {})
+    requested = declaration.get("transfers", {})
     for consumer, producer in connect.items():
         for kind in ("handover", "fused", "ring", "multicast"):
-            if asked.get(consumer) != kind:
-                yield _set("transfers", {**asked, consumer: kind}, f"{consumer} {kind}")
+            if requested.get(consumer) != kind:
+                yield _set("transfers", {**requested, consumer: kind}, f"{consumer} {kind}")
         for count in (0, 1, 2, 3, 9):
             yield _set("stages", {producer: count}, f"{producer} {count}")
-    for name in asked:
-        yield _set("transfers", {k: v for k, v in asked.items() if k != name}, f"{name} left out")
+    for name in requested:
+        yield _set(
+            "transfers", {k: v for k, v in requested.items() if k != name}, f"{name} left out"
+        )
     for name in declaration["instances"]:
         for count in (1, 2, 3, 4, 8, 16):
             yield _set("warps", {name: count}, f"{name} {count}")
@@ -67,10 +69,10 @@ def _bindings(section: str, given: dict[str, Any]) -> Iterator[Mutant]:
     for keyword, value in given.items():
         yield Mutant("", section, (section, keyword), DROP, str(value), "left out")
         for end in ends:
-            own = [value] if isinstance(value, str) else value
-            if end not in own:
+            instances = [value] if isinstance(value, str) else value
+            if end not in instances:
                 yield Mutant("", section, (section, keyword), end, str(value), end)
-                both = [*own, end]
+                both = [*instances, end]
                 yield Mutant("", section, (section, keyword), both, str(value), str(both))
                 rest = {
                     k: [e for e in ([v] if isinstance(v, str) else v) if e != end]

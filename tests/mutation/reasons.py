@@ -177,8 +177,8 @@ def _tensor(case: Case) -> bool:
 
 
 def _work(case: Case) -> bool:
-    own = case.change.component == case.schedule
-    return case.only(*_WORK, *_CALLER, *(("Variant.arguments",) if own else ())) and (
+    same_scheduler = case.change.component == case.schedule
+    return case.only(*_WORK, *_CALLER, *(("Variant.arguments",) if same_scheduler else ())) and (
         case.right_protocol
     )
 

@@ -47,7 +47,7 @@ def test_every_class_has_a_reason() -> None:
     assert used == set(CLASSES)
 
 
-def test_survivors_are_told() -> None:
+def test_survivors_are_reported() -> None:
     """A hole would be counted, named and make the run fail."""
     hole = Outcome("gemm", "", "lag", "roles", "1", "0", "", (), "")
     made = mutation.summary([hole])
@@ -62,5 +62,5 @@ def test_right_programs_have_no_finding(start: int) -> None:
 
 
 def test_page_shows_the_results() -> None:
-    told = page.PAGE.read_text(encoding="utf-8")
-    assert told == page.page(), "run benchmarks/validation/page.py"
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert text == page.page(), "run benchmarks/validation/page.py"

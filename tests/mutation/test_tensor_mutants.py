@@ -28,7 +28,7 @@ STRICT = ("without op", "without fence", "tensor form", "verb")
 BODIES = (*STRICT, "without await", "doubled op", "order", "loop", "depth", "lag", "arrivals")
 
 
-def judged(name: str, text: str, mutant: Mutant, data: dict[str, Any]) -> Program | str:
+def checked(name: str, text: str, mutant: Mutant, data: dict[str, Any]) -> Program | str:
     """The program where it is accepted, else the first code."""
     changed = yaml.safe_dump(applied(data, mutant), sort_keys=False)
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,7 @@ def judged(name: str, text: str, mutant: Mutant, data: dict[str, Any]) -> Progra
 
 
 def runs_well(program: Program) -> bool:
-    """Every interleaving of a few work items, for the smallest stages and few trips."""
+    """Every interleaving of a few work tiles, for the smallest stages and few trips."""
     protocol = ProtocolIndex(program)
     stages = {channel.name: channel.minimum for channel in program.channels}
     for trip in (1, 2):
@@ -62,7 +62,7 @@ def test_every_wrong_operation_is_refused() -> None:
         for mutant in mutants_of(name, data):
             if mutant.kind not in BODIES:
                 continue
-            found = judged(name, text, mutant, data)
+            found = checked(name, text, mutant, data)
             if isinstance(found, str):
                 refused[found] += 1
                 continue

@@ -17,7 +17,7 @@ def declaration(seed: int) -> dict[str, Any]:
 
 
 def _gemm(rng: random.Random) -> dict[str, Any]:
-    """load -> mma -> up to three epilogues -> store, some of it on warps of its own."""
+    """load -> mma -> up to three epilogues -> store, partly on separate warps."""
     groups = rng.choice((1, 2))
     tile = {"TM": 64 * groups, "TN": rng.choice((64, 128, 192, 256)), "TK": 64}
     dtype = {"T": rng.choice(("bf16", "f16"))}
@@ -31,9 +31,9 @@ def _gemm(rng: random.Random) -> dict[str, Any]:
     for number in range(rng.randint(0, 3)):
         kind = rng.choice(EPILOGUES)
         name = f"{kind}{number}"
-        own = {"T": rng.choice(("bf16", "f32"))} if kind in ("bias", "residual") else {}
-        instances[name] = (f"//components/epilogue:{kind}", own)
-        if own:
+        dtype = {"T": rng.choice(("bf16", "f32"))} if kind in ("bias", "residual") else {}
+        instances[name] = (f"//components/epilogue:{kind}", dtype)
+        if dtype:
             end = "vector" if kind == "bias" else "addend"
             tensors[f"{end}{number}"] = f"{name}.{end}"
         connect[f"{name}.acc"] = last

@@ -62,7 +62,7 @@ def test_killed_builds_leave_nothing_wrong(built: Project, tmp_path: Path, step:
     assert built.up_to_date()
 
 
-def test_two_builds_at_once_one_waits_and_says_for_whom(built: Project) -> None:
+def test_second_build_waits_and_names_the_first(built: Project) -> None:
     built.edit("kernels/scale.cu", "body(scale)", "body(scale, twice)")
     built.append("kernels/scale.cu", "// fake: sleep=2\n")
     first = built.start()
@@ -131,7 +131,7 @@ def test_compile_commands_name_every_source(built: Project) -> None:
     )
 
 
-def test_findings_of_all_declarations_come_at_once(fresh: Project) -> None:
+def test_all_declarations_are_reported_together(fresh: Project) -> None:
     fresh.append("kernels/SConscript", 'env.KernelComponent(name="rows", srcs=["rows.cu"])\n')
     fresh.edit("megakernels/SConscript", '"op.x": "load.x"', '"op.x": "lod.x"')
     run = fresh.run("diag=sarif")

@@ -64,7 +64,7 @@ def test_a_delivered_object_that_breaks_its_contract(
     assert run.status == 2 and f"error[{code}]" in run.text
 
 
-def test_a_delivered_object_that_nobody_can_follow(built: Project) -> None:
+def test_prebuilt_object_with_inconclusive_audit(built: Project) -> None:
     def change(data: dict[str, Any]) -> None:
         data["ptx"] = data["ptx"].replace("ret;", "@%p9 st.u32 [%rd9], 0;\nret;")
 

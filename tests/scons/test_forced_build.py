@@ -40,7 +40,7 @@ def test_what_cannot_be_audited_is_said_and_refused_if_strict(built: Project) ->
     assert built.run("megakernels/scaled").status == 0
 
 
-def test_instructions_of_its_own_are_refused(built: Project) -> None:
+def test_raw_instructions_are_rejected(built: Project) -> None:
     built.append("kernels/scale.cu", "// fake: raw\n")
     run = built.run("megakernels/scaled")
     assert run.status == 2 and "error[PL0935]" in run.text and "mbarrier.arrive" in run.text

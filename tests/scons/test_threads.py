@@ -151,7 +151,7 @@ def test_scons_3038_4517_an_undeclared_header_is_an_error_and_a_declared_one_cou
 
 
 def test_a_header_of_a_dependency_behind_a_macro_has_to_be_declared(built: Project) -> None:
-    """It would be watched by nobody: no `#include` line leads there."""
+    """Nothing would watch it: no `#include` line leads there."""
     built.edit("kernels/scale.cuh", "#include <table.cuh>", "#define T <table.cuh>\n#include T")
     run = built.run()
     assert run.status == 2 and "PL1303" in run.text and "through a macro" in run.text
@@ -169,7 +169,7 @@ def test_scons_3013_the_number_of_jobs_changes_no_result(
 
 
 def test_scons_3034_a_large_project_reads_quickly(fresh: Project) -> None:
-    """Also PR #3410, godot #42048: 500 components that nobody asks for cost next to nothing."""
+    """Also PR #3410, godot #42048: 500 components that are not requested cost next to nothing."""
     lines = [
         f'env.KernelComponent(name="c{n}", contract="scale.contract.yaml", srcs=["scale.cu"])\n'
         for n in range(500)
@@ -214,7 +214,7 @@ def test_celeritas_852_a_shared_part_that_changes_links_each_user_once(built: Pr
     assert run.of("CudaCompile") == ["store"]
 
 
-def test_amrex_4773_every_target_has_an_object_of_its_own(fresh: Project) -> None:
+def test_amrex_4773_every_target_has_a_separate_object(fresh: Project) -> None:
     fresh.edit("megakernels/SConscript", '["sm_90a"]', '["sm_90a", "sm_100a"]')
     fresh.build("-j4")
     for arch in ("sm_90a", "sm_100a"):

@@ -47,10 +47,10 @@ def test_every_header_is_listed_and_no_temporary(tmp_path: Path, toolkit: Toolki
         assert "tmpxft" not in depfile.read_text().split(":", 1)[1]
 
     compile_object(source, tmp_path / "one.fatbin", "sm_90a", toolkit, inspect=inspect)
-    own = {str(Path(name).resolve()) for name in seen if not name.startswith("/usr")}
+    listed = {str(Path(name).resolve()) for name in seen if not name.startswith("/usr")}
     expected = {str((tmp_path / name).resolve()) for name in (*HEADERS, "one.cu")}
-    assert expected <= own
-    others = own - expected
+    assert expected <= listed
+    others = listed - expected
     roots = tuple(str(Path(root).resolve()) for root in toolkit.includes)
     assert all(str(Path(name).resolve()).startswith(roots) for name in others)
 

@@ -127,8 +127,8 @@ def nvcc() -> None:
     if "--list-gpu-arch" in ARGV:
         return print("compute_90a\ncompute_100a")
     (source,) = inputs()
-    own = Path(source).read_text()
-    steer = dict(re.findall(r"// fake: (\w+)=?(\S*)", own))
+    text = Path(source).read_text()
+    steer = dict(re.findall(r"// fake: (\w+)=?(\S*)", text))
     time.sleep(float(steer.get("sleep", 0)))
     if "edits" in steer:
         with open(steer["edits"], "a") as stream:
@@ -138,9 +138,9 @@ def nvcc() -> None:
     text = "\n".join(reader.text)
     symbols = dict(re.findall(r"#define PL_ENTRY_(\w+) [^\n]*\b(pl_\w+_[0-9a-f]{12})", text))
     entries = [
-        symbols[role] for role in re.findall(r"^PL_ENTRY\((\w+)\)", own, re.M) if role in symbols
+        symbols[role] for role in re.findall(r"^PL_ENTRY\((\w+)\)", text, re.M) if role in symbols
     ]
-    kernels = re.findall(r"__global__[^;{]*?\b(\w+)\s*\(\s*(?!\d)", own)
+    kernels = re.findall(r"__global__[^;{]*?\b(\w+)\s*\(\s*(?!\d)", text)
     stem = Path(source).stem
     registers = int(steer.get("registers", 24))
     ptx = "".join(role_ptx(name, text) for name in entries)
@@ -160,10 +160,10 @@ def nvcc() -> None:
         "entries": dict.fromkeys(entries, registers),
         "flags": sorted(word for word in ARGV if re.match(r"--(ftz|fmad|prec-)", word)),
         "kernels": kernels,
-        "needs": sorted(set(re.findall(r"\bpl_\w+_[0-9a-f]{12}(?=\()", own))),
-        "setmaxnreg": [int(n) for n in re.findall(r"(?:give|take)_registers<(\d+)>", own)],
+        "needs": sorted(set(re.findall(r"\bpl_\w+_[0-9a-f]{12}(?=\()", text))),
+        "setmaxnreg": [int(n) for n in re.findall(r"(?:give|take)_registers<(\d+)>", text)],
         "ptx": f".version 9.0\n.target sm_90a\n{ptx}",
-        "threads": bounds(own),
+        "threads": bounds(text),
         "path": f"{os.getcwd()}/{source}",  # as with the real one, whose bytes depend on it
     }
     Path(option("-o")).write_text("FAKEBIN" + json.dumps(data, sort_keys=True))

@@ -19,7 +19,7 @@ from pipelink_rules.check.protocol.model import (
 def act(
     kind: str, target: str = "", item: int = 0, count: int = 1, bytes: int = 0, barrier: str = ""
 ) -> Action:
-    """An action with an origin of its own, so that problems are told apart."""
+    """An action with a separate origin, so that problems can be distinguished."""
     return Action(kind, target, item, count, bytes, barrier, Origin("", "", f"{kind} {target}"))
 
 
@@ -35,7 +35,7 @@ def gemm(
     empty_shift: int = 0,
     full_shift: int = 0,
 ) -> Composition:
-    """load -> mma over a ring; one work item has `trip` items.  Shifts make a wrong parity."""
+    """load -> mma over a ring; one work tile has `trip` items.  Shifts make a wrong parity."""
     load, mma = [], []
     for x in range(trip):
         load += [

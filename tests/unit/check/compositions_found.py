@@ -115,7 +115,7 @@ FOUND: dict[str, tuple[Composition, type[Problem] | None, str]] = {
         StoreStillReads,
         "race",
     ),
-    # Nobody reads what the two write: the last item must stay all the same.
+    # No action reads what the two write: the last item must stay nevertheless.
     "two writers in no order": (
         _composed(
             ("write M0", "write M1"),

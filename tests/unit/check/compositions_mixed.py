@@ -56,7 +56,7 @@ def edited(rng: random.Random) -> Composition:
     return replace(composition, processes=tuple(processes))
 
 
-def begun(rng: random.Random) -> Composition:
+def pending(rng: random.Random) -> Composition:
     """Two or three processes that meet in turn, some of them once before or after all periods."""
     count, rounds = rng.choice((2, 2, 3)), rng.choice((1, 1, 2))
     early = [int(rng.random() < 0.3) for _ in range(count)]

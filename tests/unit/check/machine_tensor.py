@@ -52,7 +52,7 @@ def _seen(machine: Machine, access: Access) -> int:
     return machine.bit(("seen", access.index, access.position))
 
 
-def _own(machine: Machine, access: Access) -> int:
+def _thread_bit(machine: Machine, access: Access) -> int:
     """The bit that is set while its own thread may meet it."""
     return machine.bit(("own", access.index, access.position))
 
@@ -110,21 +110,21 @@ def _issue(machine: Machine, index: int, position: int, action: Action) -> Calla
     access = _here(machine, index, position)
     bit = 0
     if access.kind != Kind.ACCUMULATE:
-        bit = _own(machine, access)
+        bit = _thread_bit(machine, access)
         machine.pending[index].append((access.kind, bit))
     if access.early < 0:
         machine.start |= _seen(machine, access)
 
     def make() -> Transition:
-        own = 0
+        bits = 0
         for other in _accesses(machine, index):
             earlier = other.place == access.place and other.position < position
             if earlier and other.kind not in (Kind.ACCUMULATE, access.kind):
-                own |= _own(machine, other)
+                bits |= _thread_bit(machine, other)
         one = machine.one(index, position)
 
         def transition(state: int) -> int:
-            if state & own or (access.early < 0 and access.kind == Kind.TENSOR_LOAD):
+            if state & bits or (access.early < 0 and access.kind == Kind.TENSOR_LOAD):
                 raise Bad("race")
             return (state | bit) + one
 

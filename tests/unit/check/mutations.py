@@ -62,7 +62,7 @@ def _changed(rng: random.Random, body: Body) -> Body:
 
 
 def with_known_bytes(composition: Composition) -> Composition:
-    """Bulk copies, whose sizes are values of the work item, share what is announced."""
+    """Bulk copies, whose sizes are values of the work tile, share what is announced."""
     announced: dict[tuple[str, int], int] = defaultdict(int)
     copies: dict[tuple[str, int], int] = defaultdict(int)
     for process in composition.processes:

@@ -38,7 +38,7 @@ MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
 )
 SEEDS = 2_000  # of the full comparison
 STATES = 60_000
-# The executor has no registers: what loads fill is judged by the graph.
+# The executor has no registers: what loads fill is analyzed only by the graph.
 REGISTERS: set[Kind] = {TensorLoadInFlight, TensorAccessNotAwaited}
 
 
@@ -57,18 +57,18 @@ def compare(seeds: Iterable[int]) -> Comparison:
         for make in MAKERS:
             name = f"{make.__name__} {seed}"
             composition = make(random.Random(name))
-            found = judged(composition)
+            found = kinds_found(composition)
             verdict = explore(unroll(composition, periods(composition)), STATES)
             result.verdicts[verdict] += 1
             if verdict == LIMIT or agree(found, verdict):
                 continue
             names = ", ".join(sorted(kind.__name__ for kind in found))
-            told = f"{name}: {verdict}, {names or 'nothing'} found"
-            (result.alarms if verdict == OK or found else result.missed).append(told)
+            line = f"{name}: {verdict}, {names or 'nothing'} found"
+            (result.alarms if verdict == OK or found else result.missed).append(line)
     return result
 
 
-def judged(composition: Composition) -> set[Kind]:
+def kinds_found(composition: Composition) -> set[Kind]:
     """The kinds of problems that the graph finds, in the steady state and in whole runs."""
     found = {type(item) for item in analyze_case(composition)}
     if not found - {NoProxyFence}:

@@ -61,7 +61,7 @@ def test_one_finding_per_code_and_connection() -> None:
     assert [item.subject for item in made] == ["fetch.block -> norm.x", "norm.y -> put.block"]
 
 
-def test_all_findings_at_once() -> None:
+def test_all_diagnostics_are_reported_together() -> None:
     made = found(
         "gemm",
         load=[["K: {min: 1, multiple_of: 8}", "K: {min: 1}"]],

@@ -1,4 +1,4 @@
-"""The protocol of clusters: every CTA has roles, barriers and memories of its own."""
+"""The protocol of clusters: every CTA has separate roles, barriers and memories."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_every_gemm_becomes_one_of_clusters_by_its_declaration(
     assert all(c.multicast for c in made.channels if c.kind == "ring")
 
 
-def test_every_cta_has_its_own_roles_barriers_and_memories() -> None:
+def test_roles_barriers_and_memories_are_replicated_per_cta() -> None:
     found = composition((2, 2, 1))
     alone = composition((1, 1, 1))
     assert len(found.processes) == 4 * len(alone.processes)
@@ -117,7 +117,7 @@ def test_every_cta_has_its_own_roles_barriers_and_memories() -> None:
     ]
 
 
-def test_a_cluster_that_shares_nothing_is_judged_as_one_cta() -> None:
+def test_cluster_without_multicast_is_analyzed_as_one_cta() -> None:
     whole = program((2, 1, 1))
     channel = replace(whole.channels[0], multicast=(), empty_arrivals=8)
     found, _ = compose(
@@ -127,14 +127,14 @@ def test_a_cluster_that_shares_nothing_is_judged_as_one_cta() -> None:
 
 
 def _released_at_home(right: Composition) -> Composition:
-    """Everybody releases to the own CTA only, and the empty barriers want no more."""
+    """Every CTA releases only to itself, and the empty barriers expect no more."""
 
-    def own(process: str, action: Action) -> Action | None:
+    def local(process: str, action: Action) -> Action | None:
         remote = ("@" in process) != ("@" in action.target)
         empty = action.kind == Kind.ARRIVE and ".empty" in action.target
         return None if empty and remote else action
 
-    wrong = changed(right, own)
+    wrong = changed(right, local)
     barriers = {
         name: barrier._replace(arrivals=8) if name.endswith("empty") else barrier
         for name, barrier in wrong.barriers.items()
@@ -143,7 +143,7 @@ def _released_at_home(right: Composition) -> Composition:
 
 
 def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() -> None:
-    """Counted as if it were right: the empty barriers then want their own consumers only."""
+    """Counted as if it were right: the empty barriers then expect only local consumers."""
     found = analyze_case(_released_at_home(composition((2, 1, 1))))
     assert {type(item) for item in found} == {NoOrder}
 
@@ -151,10 +151,8 @@ def test_without_remote_arrivals_a_copy_overtakes_the_reader_in_the_other_cta() 
 @pytest.mark.parametrize(
     ("self_last", "kinds"), [(False, {WrongBytes}), (True, {WrongBytes, PhaseAliasing})]
 )
-def test_a_copy_to_nobody_else_starves_the_other_cta(
-    self_last: bool, kinds: set[type[Problem]]
-) -> None:
-    """And nothing keeps the releases of both a phase apart, unless the own one came first."""
+def test_copy_to_one_cta_starves_the_other_cta(self_last: bool, kinds: set[type[Problem]]) -> None:
+    """And nothing separates the releases of both by a phase, unless the local one is first."""
 
     def alone(process: str, action: Action) -> Action | None:
         other = action.kind == Kind.COPY and ("@" in action.target) != ("@" in process)
@@ -187,7 +185,7 @@ def test_arrival_error_reports_per_cta_counts() -> None:
 def test_whole_clusters_run_well_in_every_interleaving(
     shape: tuple[int, int, int], trips: int, periods: int
 ) -> None:
-    """Both CTAs of the shipped kernel with all their roles, by an executor of its own."""
+    """Both CTAs of the shipped kernel with all their roles, by a separate model checker."""
     made, _ = compose(ProtocolIndex(program(shape)), {"load.ab": 2}, [{"k_blocks": trips}])
     assert explore(unroll(made, periods)) == OK
 

@@ -1,4 +1,4 @@
-"""The rule about counters agrees with every interleaving of small groups of work items."""
+"""The rule about counters agrees with every interleaving of small groups of work tiles."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def drawn(random_: random.Random, roles: int, waits_first: bool) -> Group:
     return tuple(lines)
 
 
-def told(group: Group) -> set[type[GroupProblem]]:
+def problems_of(group: Group) -> set[type[GroupProblem]]:
     return {type(problem) for problem in analyze(group)}
 
 
@@ -66,7 +66,7 @@ def test_every_interleaving_agrees(seed: int) -> None:
     kinds: dict[str, int] = {}
     for _ in range(CASES // 4):
         group = drawn(random_, 1, waits_first=True)
-        found = told(group)
+        found = problems_of(group)
         runs = [explore(group, grid) for grid in range(1, len(group) + 1)]
         stuck = bool(found & {EndlessWait, WaitForLaterItem})
         assert any(run.deadlock for run in runs) == stuck, group
@@ -89,7 +89,7 @@ def test_what_is_accepted_runs(seed: int, roles: int) -> None:
     right = 0
     for _ in range(CASES):
         group = drawn(random_, roles, waits_first=False)
-        if told(group):
+        if problems_of(group):
             continue
         right += 1
         for grid in range(1, len(group) // roles + 1):
@@ -102,7 +102,7 @@ def test_one_warp_that_is_late_counts() -> None:
     write, first, second = step(WRITE, 0, piece=0), step(SIGNAL, 1), step(SIGNAL, 2)
     waits, read = step(UNTIL, 3, 2), step(READ, 4, piece=0)
     group = (OpSequence(0, 2, (write, first, second)), OpSequence(1, 2, (waits, read)))
-    assert told(group) == {UnorderedAccesses}
+    assert problems_of(group) == {UnorderedAccesses}
     assert explore(group, 2).race
 
 

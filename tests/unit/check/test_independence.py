@@ -23,8 +23,8 @@ def kinds(protocol: ProtocolIndex, stages: dict[str, int] | None = None) -> set[
     return {type(found.problem).__name__ for found in find_problems(protocol, stages)}
 
 
-def test_the_judged_stage_counts_stand_for_all() -> None:
-    """Broken programs are refused for the same reasons as if every stage count were judged."""
+def test_analyzed_stage_counts_represent_all() -> None:
+    """Broken programs are refused for the same reasons as if every stage count were analyzed."""
     seen: Counter[bool] = Counter()
     for seed in range(14):
         rng = random.Random(f"stages {seed}")
@@ -39,23 +39,23 @@ def test_the_judged_stage_counts_stand_for_all() -> None:
     assert min(seen[True], seen[False]) > 2
 
 
-def judged(made: Program, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def analyzed_sizes(made: Program, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of actions of all compositions that the check looks at."""
     sizes: list[int] = []
     real = problem_search.analyze_case
 
-    def examine(composition: Composition) -> object:
+    def analyze(composition: Composition) -> object:
         sizes.append(sum(len(process.period) for process in composition.processes))
         return real(composition)
 
     with monkeypatch.context() as patch:
-        patch.setattr(problem_search, "analyze_case", examine)
+        patch.setattr(problem_search, "analyze_case", analyze)
         assert not find_problems(ProtocolIndex(made))
     return sizes
 
 
 def with_most_trips(made: Program, most: int) -> Program:
-    """The program with a maximum for every field of its work items."""
+    """The program with a maximum for every field of its work tiles."""
     instances = []
     for item in made.instances:
         contract = item.variant.contract
@@ -72,9 +72,9 @@ def with_most_trips(made: Program, most: int) -> Program:
 
 def test_trip_counts_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made = program("gemm")
-    sizes = judged(with_most_trips(made, 1_000), monkeypatch)
-    assert sizes == judged(with_most_trips(made, 100_000_000), monkeypatch)
-    assert sizes == judged(made, monkeypatch)
+    sizes = analyzed_sizes(with_most_trips(made, 1_000), monkeypatch)
+    assert sizes == analyzed_sizes(with_most_trips(made, 100_000_000), monkeypatch)
+    assert sizes == analyzed_sizes(made, monkeypatch)
     assert sum(sizes) < 3_000
 
 
@@ -83,6 +83,6 @@ def test_threads_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     for rows in (64, 256):
         made = program("gemm", SConscript=[['"TM": 128', f'"TM": {rows}']])
-        sizes.append((max(role.warps for role in made.roles), judged(made, monkeypatch)))
+        sizes.append((max(role.warps for role in made.roles), analyzed_sizes(made, monkeypatch)))
     (few, one), (many, four) = sizes
     assert many == 4 * few and one == four

@@ -65,7 +65,7 @@ def test_scenario(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_once_judged_differently(name: str) -> None:
+def test_earlier_disagreements(name: str) -> None:
     composition, kind, verdict = FOUND[name]
     kinds = judged(composition)
     assert kind in kinds if kind else not kinds
@@ -109,7 +109,7 @@ def bases() -> dict[str, Program]:
     }
 
 
-def test_mutated_contracts_are_judged_as_they_run(bases: dict[str, Program]) -> None:
+def test_mutated_contracts_agree_with_their_execution(bases: dict[str, Program]) -> None:
     """A contract with an operation too many, too few or elsewhere passes only if it runs well."""
     seen: Counter[str] = Counter()
     for seed in range(220):

@@ -75,7 +75,7 @@ def _reads_without_fence(real: Any) -> Any:
     return broken
 
 
-def _over_at_once(real: Any) -> Any:
+def _complete_immediately(real: Any) -> Any:
     return lambda actions, finite: {
         place: place
         for place, action in enumerate(actions)
@@ -97,7 +97,7 @@ BROKEN: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "that fences are needed": (vector_clocks.VectorClocks, "passed", _always_fenced),
     "that reads need a fence": (races, "_in_shared_memory", _reads_without_fence),
     "when a period is over": (vector_clocks.VectorClocks, "passed", _one_period_late),
-    "when groups are over": (event_graph, "completions", _over_at_once),
+    "when groups are over": (event_graph, "completions", _complete_immediately),
     "that stages are used again": (analyze, "races", _only(lambda p: p.distance == 0)),
     "that data come first": (analyze, "races", _only(lambda p: p.distance != 0)),
     "that waits take one phase for another": (analyze, "aliases", _only(lambda _: False)),

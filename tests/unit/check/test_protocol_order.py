@@ -73,9 +73,11 @@ def test_fences_are_found_where_a_search_finds_them() -> None:
         composition = proxied(random.Random(f"proxied {seed}"))
         problems = analyze_case(composition)
         assert {type(problem) for problem in problems} <= {NoProxyFence}
-        told = {tuple(origin.text for origin in problem.origins if origin) for problem in problems}
-        assert told == unfenced_pairs(unroll(composition, 4)), seed
-        seen[bool(told)] += 1
+        reported = {
+            tuple(origin.text for origin in problem.origins if origin) for problem in problems
+        }
+        assert reported == unfenced_pairs(unroll(composition, 4)), seed
+        seen[bool(reported)] += 1
     assert min(seen.values()) > 15
 
 

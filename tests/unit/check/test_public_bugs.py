@@ -66,7 +66,7 @@ def probed(promised: int, needed: int) -> list[str]:
 
 
 def more_barriers(number: int) -> dict[str, Any]:
-    """Edits: `number` more named barriers, each used once a work item."""
+    """Edits: `number` more named barriers, each used once a work tile."""
     names = [f"more{index}" for index in range(number)]
     lines = "".join(f"  {name}: {{roles: [add], count: 128}}\n" for name in names)
     syncs = "".join(f"      - sync {name}\n" for name in names)

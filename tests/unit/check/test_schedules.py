@@ -69,8 +69,8 @@ def test_schedules_replay(make: Callable[[random.Random], Composition]) -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in FOUND.items() if case[1]])
 def test_no_step_can_be_left_out(name: str) -> None:
-    told = [schedule for _, schedule in schedules(FOUND[name][0]) if schedule]
-    for schedule in told:
+    reported = [schedule for _, schedule in schedules(FOUND[name][0]) if schedule]
+    for schedule in reported:
         for place in range(len(schedule.steps) - 1):
             steps = (*schedule.steps[:place], *schedule.steps[place + 1 :])
             assert not replays(schedule._replace(steps=steps)), place
@@ -85,7 +85,7 @@ def test_a_search_that_takes_too_long_shows_nothing() -> None:
     assert find_counterexample(composition, problem, 8_000 - left - 1)[0] is None
 
 
-def test_very_long_work_items_show_nothing() -> None:
+def test_very_long_work_tiles_show_nothing() -> None:
     composition = gemm(2, trip=500, lag=0)
     problem = next(item for item in analyze_case(composition) if isinstance(item, MmaStillReads))
     assert find_counterexample(composition, problem) == (None, MOST_TRIES)

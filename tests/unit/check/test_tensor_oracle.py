@@ -64,7 +64,7 @@ def test_graph_and_executor_agree(make: Callable[[random.Random], Composition]) 
     assert seen[OK] > 80 and seen[RACE] > 80 and not seen[LIMIT]
 
 
-def test_mutated_contracts_are_judged_as_they_run() -> None:
+def test_mutated_tensor_contracts_agree_with_their_execution() -> None:
     """An operation too many, too few or elsewhere passes only if it runs well."""
     base = program("tensor")
     seen: Counter[str] = Counter()

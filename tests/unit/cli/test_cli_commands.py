@@ -202,7 +202,7 @@ def test_inspect(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(built / "notes.txt")]) != 0
 
 
-def test_our_own_mistakes_have_a_code(
+def test_internal_errors_have_a_code(
     built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> str:

@@ -1,4 +1,4 @@
-"""Operations are told as they are written."""
+"""Operations are formatted as they are written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNSAID = re.compile(r" lag 0$| 0$")  # what a contract may leave out
 
 
 @pytest.mark.parametrize("path", CONTRACTS, ids=lambda path: path.name.split(".")[0])
-def test_operations_are_told_as_they_are_written(path: Path) -> None:
+def test_operations_are_formatted_as_written(path: Path) -> None:
     lines = path.read_text().splitlines()
     for role in load_contract(path).roles:
         for op in (
@@ -30,8 +30,8 @@ def test_operations_are_told_as_they_are_written(path: Path) -> None:
             assert op.span is not None
             first = op.span.column - 1
             written = lines[op.span.line - 1][first : first + op.span.length]
-            told = format_operation(op)
-            assert written in (told, UNSAID.sub("", told)), op.span
+            text = format_operation(op)
+            assert written in (text, UNSAID.sub("", text)), op.span
 
 
 def test_there_is_every_verb() -> None:

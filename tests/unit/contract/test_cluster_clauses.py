@@ -106,7 +106,7 @@ def test_only_a_schedule_of_clusters_is_given_its_place() -> None:
     assert "ClusterPlace" not in emit_header(bind(plain, {"TM": 64, "CM": 2}))
 
 
-def test_where_a_tile_lies_is_nothing_the_source_sees() -> None:
+def test_source_does_not_depend_on_the_position_of_a_tile() -> None:
     """The object is the same whether or not others may load for it."""
     said = bind(read(LOADER), {"TM": 64})
     silent = bind(read(LOADER, (", along: [m]", "")), {"TM": 64})

@@ -184,7 +184,7 @@ def test_shipped_contracts_are_short() -> None:
         (SHORT.replace("ports:", "numeric: f32\nports:"), "PL0007"),
     ],
 )
-def test_what_cannot_be_read_is_told_as_before(text: str, code: str) -> None:
+def test_unreadable_contract_is_reported(text: str, code: str) -> None:
     with pytest.raises(PipelinkError) as caught:
         parse_contract(text, "s.contract.yaml")
     assert code in [item.code for item in caught.value.diagnostics]

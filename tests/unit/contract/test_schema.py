@@ -86,16 +86,16 @@ def mutations(draw: st.DrawFn) -> Any:
     if kind == "delete":
         del table[key]
     elif kind == "rename":
-        table[draw(st.sampled_from(["colour", "sizes", key + "s", key.upper() + "_"]))] = table.pop(
+        table[draw(st.sampled_from(["color", "sizes", key + "s", key.upper() + "_"]))] = table.pop(
             key
         )
     elif kind == "add":
-        table[draw(st.sampled_from(["colour", "sizes"]))] = draw(st.sampled_from([1, "x", [], {}]))
+        table[draw(st.sampled_from(["color", "sizes"]))] = draw(st.sampled_from([1, "x", [], {}]))
     elif kind == "move":
         words = [word for rows in KEYS.values() for word in rows]
         table[draw(st.sampled_from(sorted(set(words))))] = draw(st.sampled_from([1, "in", True]))
     else:
-        table[key] = draw(st.sampled_from([[], [[]], {"colour": 1}, [{}]]))
+        table[key] = draw(st.sampled_from([[], [[]], {"color": 1}, [{}]]))
     return data
 
 

@@ -148,7 +148,7 @@ def test_missing_and_binary_files_are_refused(tmp_path: Path) -> None:
     assert code_of(path) == "PL0020"
 
 
-def test_interface_does_not_change_with_what_nobody_reads(tmp_path: Path) -> None:
+def test_interface_does_not_change_with_unused_clauses(tmp_path: Path) -> None:
     path = tmp_path / "s.contract.yaml"
     texts = {
         SAMPLE,

@@ -65,12 +65,12 @@ def test_one_code_reads_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     real = Path.read_text
 
-    def noted(path: Path, *more: str, **named: str) -> str:
+    def logged(path: Path, *more: str, **named: str) -> str:
         read.append(path.name)
         return real(path, *more, **named)
 
     code_of.cache_clear()
-    monkeypatch.setattr(Path, "read_text", noted)
+    monkeypatch.setattr(Path, "read_text", logged)
     assert code_of("PL0504") is not None
     assert read == ["PL0504.md"]
 
@@ -153,8 +153,8 @@ def test_list_has_every_code() -> None:
 def test_suggestions() -> None:
     assert nearest("arivals", ["arrivals", "rate"]) == "arrivals"
     assert nearest("ARRIVALS", ["arrivals", "rate"]) == "arrivals"
-    assert nearest("colour", ["arrivals", "rate"]) == ""
-    assert similar_name_help("colour", ["rate", "arrivals"], "clauses") == (
+    assert nearest("color", ["arrivals", "rate"]) == ""
+    assert similar_name_help("color", ["rate", "arrivals"], "clauses") == (
         "clauses: arrivals, rate",
     )
     assert similar_name_help("rat", ["rate"]) == ("a similar name exists: `rate`",)

@@ -166,15 +166,15 @@ def test_summary_counts_each_subject_once(files: Path) -> None:
     assert render_text([]) == ""
 
 
-def test_colour_only_adds_escape_codes(files: Path) -> None:
+def test_color_only_adds_escape_codes(files: Path) -> None:
     finding = Diagnostic(
         "PL0031", "no", (Label(Span("load.yaml", 3, 3, 2), "x"),), found="y", suggestions=("z",)
     )
     plain = render_text([finding], root=files)
-    colour = render_text([finding], root=files, colour=True)
+    color = render_text([finding], root=files, color=True)
     assert "\033[" not in plain
-    assert "\033[1;31merror[PL0031]\033[0m" in colour
-    assert re.sub(r"\033\[[0-9;]*m", "", colour) == plain
+    assert "\033[1;31merror[PL0031]\033[0m" in color
+    assert re.sub(r"\033\[[0-9;]*m", "", color) == plain
 
 
 def test_carets_are_under_what_they_mean(tmp_path: Path) -> None:

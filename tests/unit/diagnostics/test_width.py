@@ -22,10 +22,10 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_nobody_else_asks_for_the_width_of_a_terminal() -> None:
+def test_terminal_width_has_one_source() -> None:
     """A second place would forget that its output may be a file."""
-    asked = re.compile(r"get_terminal_size|COLUMNS[\"']")
-    places = [p.name for p in sorted(PACKAGE.rglob("*.py")) if asked.search(p.read_text())]
+    pattern = re.compile(r"get_terminal_size|COLUMNS[\"']")
+    places = [p.name for p in sorted(PACKAGE.rglob("*.py")) if pattern.search(p.read_text())]
     assert places == ["text_table.py"]
 
 

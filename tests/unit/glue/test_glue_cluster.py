@@ -25,8 +25,8 @@ NAME = "gemm_multicast"
 
 @cache
 def program(shape: tuple[int, int, int], transfer: str = "") -> Program:
-    asked = {"mma.ab": transfer} if transfer else {}
-    spec = parse_declaration(**{**megakernels()[NAME], "cluster": shape, "transfers": asked})
+    transfers = {"mma.ab": transfer} if transfer else {}
+    spec = parse_declaration(**{**megakernels()[NAME], "cluster": shape, "transfers": transfers})
     return resolve(spec, bind_instances(spec, contracts(), {}), "sm_90a")
 
 
@@ -35,7 +35,7 @@ def glue(shape: tuple[int, int, int], transfer: str = "") -> str:
     return emit_glue(made, place(placement_problem(made)))
 
 
-def test_nobody_starts_or_leaves_while_others_reach_its_shared_memory() -> None:
+def test_no_cta_starts_or_exits_while_others_access_its_shared_memory() -> None:
     """PL0805: the last thing that every warp of every CTA does is to wait for all the others."""
     text = emit_glue(program_of(NAME), placement_of(NAME))
     assert text.count("pipelink::cluster_sync();") == 2

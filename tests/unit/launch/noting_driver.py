@@ -1,4 +1,4 @@
-"""A driver whose device memory is host memory, and whose launches note what they are told to."""
+"""A driver whose device memory is host memory, and whose launches record given events."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class NotingDriver(FakeDriver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.told = {name: ctypes.create_string_buffer(32) for name in GLOBALS}
+        self.received = {name: ctypes.create_string_buffer(32) for name in GLOBALS}
         self.lost = False
 
     def cuLibraryGetGlobal(self, library: str, name: bytes) -> tuple[int, int, int]:
-        return 0, ctypes.addressof(self.told[name]), 32
+        return 0, ctypes.addressof(self.received[name]), 32
 
     def cuMemAlloc(self, size: int) -> tuple[int, int]:
         memory = ctypes.create_string_buffer(b"\xee" * size, size)
@@ -71,7 +71,7 @@ class NotingDriver(FakeDriver):
     def cuLaunchKernel(self, function: str, *rest: Any) -> tuple[int]:
         answer = super().cuLaunchKernel(function, *rest)
         for name in (b"pl_trace_events", b"pl_record_events"):
-            heads, events, capacity, ctas = struct.unpack_from("<QQII", self.told[name])
+            heads, events, capacity, ctas = struct.unpack_from("<QQII", self.received[name])
             if heads:
                 self._note(heads, events, capacity, ctas)
         if self.report_words:
@@ -90,7 +90,7 @@ class NotingDriver(FakeDriver):
             ctypes.memmove(events + 16 * row * capacity, data, len(data))
 
     def jitter(self) -> tuple[tuple[int, ...], int, int]:
-        """(states, CTAs, cycles) that the runtime was told."""
-        pointer, ctas, cycles = struct.unpack_from("<QII", self.told[b"pl_jitter"])
+        """(states, CTAs, cycles) that the runtime received."""
+        pointer, ctas, cycles = struct.unpack_from("<QII", self.received[b"pl_jitter"])
         states = (ctypes.c_uint32 * (ctas * self.warps)).from_address(pointer)
         return tuple(states), ctas, cycles

@@ -162,7 +162,7 @@ def test_mixed_kinds_of_arrays(kernel: Kernel, driver: FakeDriver) -> None:
     kernel(**given)
     kernel(**given)
     assert len(driver.encoded) == 3 and len(set(driver.launched)) == 1
-    assert set(capsule.streams) == {1}  # the producer is told the legacy default stream
+    assert set(capsule.streams) == {1}  # the producer gets the legacy default stream
 
 
 def test_arrays_with_the_cuda_array_interface(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_one_wrong_argument(
     assert said in str(problem)
 
 
-def test_all_findings_at_once(tmp_path: Path) -> None:
+def test_all_diagnostics_are_raised_together(tmp_path: Path) -> None:
     problem = refused(
         tmp_path,
         a=TorchLike(0x1000, (300, 128), "torch.float16"),

@@ -35,7 +35,7 @@ def events_of(role: int, items: int, **symbols: int) -> list[Event]:
     return [Event(w.verb, w.site, w.stage or 0, w.value or 0, 0, 0) for w in wanted]
 
 
-def as_told(ctas: int = 6) -> dict[tuple[int, int], list[Event]]:
+def expected_events(ctas: int = 6) -> dict[tuple[int, int], list[Event]]:
     """Every warp of a launch of `arguments()` doing what its contract says."""
     load_events, mma = (events_of(role, 1, K=K, M=M, N=N) for role in (0, 1))
     return {
@@ -84,7 +84,7 @@ def test_the_script_counts_stages_and_phases() -> None:
 
 
 def test_a_launch_as_the_contracts_say(tmp_path: Path) -> None:
-    kernel, driver = kernel_of(tmp_path, "record", as_told())
+    kernel, driver = kernel_of(tmp_path, "record", expected_events())
     file = tmp_path / "gemm.record.json"
     recording = kernel.record(**arguments(), file=file)
     assert (recording.grid, recording.problem, len(recording.rows)) == (6, "", 54)
@@ -96,13 +96,13 @@ def test_a_launch_as_the_contracts_say(tmp_path: Path) -> None:
     assert main(["record", str(file)]) == 0
     assert not driver.allocated  # buffers belong to one launch
     kernel(**arguments())
-    assert driver.told[b"pl_record_events"].raw == bytes(32)
+    assert driver.received[b"pl_record_events"].raw == bytes(32)
 
 
 def test_a_warp_that_leaves_its_contract(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    does = as_told()
+    does = expected_events()
     for cta in range(6):
         does[cta, 5] = [e for e in does[cta, 5] if e.verb != "release" or e.stage != 0]
     kernel, _ = kernel_of(tmp_path, "record", does)
@@ -128,7 +128,7 @@ def test_a_warp_that_leaves_its_contract(
     ],
 )
 def test_other_differences(tmp_path: Path, change: Any, said: str) -> None:
-    does = as_told()
+    does = expected_events()
     does[0, 0] = change(does[0, 0])
     kernel, _ = kernel_of(tmp_path, "record", does)
     recording = kernel.record(**arguments())
@@ -136,7 +136,7 @@ def test_other_differences(tmp_path: Path, change: Any, said: str) -> None:
 
 
 def test_a_hang_gives_a_recording(tmp_path: Path) -> None:
-    does = as_told()
+    does = expected_events()
     for cta in range(6):
         does[cta, 0] = does[cta, 0][:5]
     kernel, driver = kernel_of(tmp_path, "record", does)
@@ -151,7 +151,7 @@ def test_a_hang_gives_a_recording(tmp_path: Path) -> None:
     assert [result.role for result in results if result.differences] == ["load"]
 
 
-def test_counts_that_nobody_knows_are_not_compared() -> None:
+def test_unknown_counts_are_not_compared() -> None:
     symbols = (("M", 256), ("N", 512))  # no K: the k-blocks are not known
     recording = blank(symbols=symbols, rows=(row(0, 0, events_of(0, 1, K=128)),))
     results = compare(recording)
@@ -160,7 +160,7 @@ def test_counts_that_nobody_knows_are_not_compared() -> None:
 
 
 def test_no_room_is_no_difference(tmp_path: Path) -> None:
-    kernel, _ = kernel_of(tmp_path, "record", as_told())
+    kernel, _ = kernel_of(tmp_path, "record", expected_events())
     recording = kernel.record(**arguments(), capacity=3)
     assert recording.rows[0].operations == 8 and len(recording.rows[0].decoded()) == 3
     assert agrees(compare(recording))
@@ -178,7 +178,7 @@ def test_a_traced_launch(tmp_path: Path) -> None:
 
 
 def test_a_failing_traced_launch_raises(tmp_path: Path) -> None:
-    kernel, driver = kernel_of(tmp_path, "trace", as_told())
+    kernel, driver = kernel_of(tmp_path, "trace", expected_events())
     driver.launch_result = 719
     with pytest.raises(LaunchError, match="PL1414"):
         kernel.trace(**arguments())

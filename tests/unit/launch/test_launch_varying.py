@@ -1,4 +1,4 @@
-"""A recording of a kernel whose work items differ: split-K, parts first, then sums."""
+"""A recording of a kernel whose work tiles differ: split-K, parts first, then sums."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_every_launch_clears_and_none_allocates_again(tmp_path: Path) -> None:
     assert len(driver.allocated) == 1
 
 
-def test_streams_and_captures_have_memory_of_their_own(tmp_path: Path) -> None:
+def test_streams_and_captures_have_separate_memory(tmp_path: Path) -> None:
     driver = FakeDriver()
     kernel = loaded(tmp_path, driver)
     kernel(**arguments(), stream=7)
@@ -120,7 +120,7 @@ def test_scratch_alone_needs_no_cooperative_launch(tmp_path: Path) -> None:
     assert not driver.launched[0].cooperative and not driver.cleared
 
 
-def test_a_counter_that_nobody_reaches_is_named() -> None:
+def test_unreached_counter_is_named() -> None:
     sites = (
         Site(1, "sum", "add", "done", "sum.done"),
         Site(2, "sum", "add", "ready", "sum.done"),

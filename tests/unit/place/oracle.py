@@ -159,8 +159,8 @@ def _serves(
     roles: list[RoleRequest], held: list[set[str]], given: tuple[int, ...], target: object
 ) -> bool:
     for role in roles:
-        own = {value for value, names in zip(given, held, strict=True) if role.name in names}
-        if len(own) > 1 or min(own) < role.minimum:
+        numbers = {value for value, names in zip(given, held, strict=True) if role.name in names}
+        if len(numbers) > 1 or min(numbers) < role.minimum:
             return False
     for value, names in zip(given, held, strict=True):
         most = max(

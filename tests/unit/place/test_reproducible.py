@@ -62,7 +62,7 @@ def test_placements_are_files(tmp_path: object) -> None:
     assert read_json(path, PlacementProblem) == gemm()
 
 
-def test_the_solver_is_imported_only_when_asked() -> None:
+def test_solver_is_imported_only_when_needed() -> None:
     code = "import sys, pipelink_rules.place.place; sys.exit('z3' in sys.modules)"
     environment = {"PYTHONPATH": ":".join(p or "." for p in sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0

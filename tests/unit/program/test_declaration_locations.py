@@ -56,7 +56,7 @@ def test_a_string_of_a_list() -> None:
     assert found("tensors", "b", "mma.B") == (14, '"mma.B"')
 
 
-def test_the_call_is_told_from_others_with_the_same_key() -> None:
+def test_call_is_distinguished_from_others_with_the_same_key() -> None:
     assert found("tensors", "a") == (14, '"a"')
 
 

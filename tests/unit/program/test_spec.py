@@ -70,7 +70,7 @@ def test_without_the_text_places_are_the_call(linear: dict[str, Any]) -> None:
     assert spec.where("connect", "mma.ab") == linear["span"]
 
 
-def test_all_findings_are_reported_at_once(linear: dict[str, Any]) -> None:
+def test_all_diagnostics_are_reported_together(linear: dict[str, Any]) -> None:
     linear["name"] = "2nd"
     linear["instances"]["tiles"] = "//parts:tiles"
     linear["connect"]["mma.ab"] = 3

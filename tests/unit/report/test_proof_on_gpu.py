@@ -93,7 +93,7 @@ def test_sections_are_written_row_by_row(tmp_path: Path) -> None:
     }
 
 
-def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_links_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`jitter` only where the watchdog saw nothing; what cannot be run is no success."""
     for name in ("torch", "correctness"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
@@ -102,10 +102,10 @@ def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.Monkey
     result_files.put(
         tmp_path / "plan.json", "forced", [*rows, {"name": "three", "problem": "refused"}]
     )
-    asked: list[tuple[str, str]] = []
+    launched: list[tuple[str, str]] = []
 
     def child(in_child: Any, path: Path, row: dict[str, Any], launches: int) -> dict[str, Any]:
-        asked.append((row["name"], path.parent.name))
+        launched.append((row["name"], path.parent.name))
         hang = {"hang": "x waits"} if row["name"] == "one" else {}
         return {**RIGHT, "runtime": path.parent.name, "launches": launches, **hang}
 
@@ -114,7 +114,7 @@ def test_forced_links_are_asked_twice(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(refused_on_gpu, "racechecked", lambda folder, name: f"{folder.name} {name}")
     out = tmp_path / "out.json"
     assert refused_on_gpu.run_all([], out, 100) == 0
-    assert asked == [("one", "watchdog"), ("two", "watchdog"), ("two", "jitter")]
+    assert launched == [("one", "watchdog"), ("two", "watchdog"), ("two", "jitter")]
     assert [r["verdict"] for r in result_files.read(out)["forced"]["rows"]] == ["hang", "right"]
     assert "racecheck: watchdog gemm" in result_files.read(out)["forced"]["rows"][1]["observed"]
     assert refused_on_gpu.run_all(["two"], out, 0) == 1

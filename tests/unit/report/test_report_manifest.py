@@ -77,7 +77,7 @@ def test_the_strictest_sizes(manifest: Manifest) -> None:
     )
 
 
-def test_preconditions_name_who_asks(manifest: Manifest) -> None:
+def test_preconditions_name_their_component(manifest: Manifest) -> None:
     assert manifest.requires == (("K <= 4096", "load (loader.contract.yaml:9:5)"),)
 
 

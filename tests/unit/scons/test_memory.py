@@ -20,14 +20,14 @@ def test_this_machine_has_memory() -> None:
 def test_a_step_larger_than_memory_runs_alone() -> None:
     budget = Budget(10)
     with budget.reserve(1000), budget.reserve(0):
-        entered = threading.Event()
+        inside = threading.Event()
 
         def small() -> None:
             with budget.reserve(1):
-                entered.set()
+                inside.set()
 
         thread = threading.Thread(target=small)
         thread.start()
-        assert not entered.wait(0.05)
+        assert not inside.wait(0.05)
     thread.join(5)
-    assert entered.is_set()
+    assert inside.is_set()

@@ -28,7 +28,7 @@ def test_no_cache() -> None:
     assert read_options({"cache": "0"}).cache is None
 
 
-def test_all_wrong_values_are_reported_at_once() -> None:
+def test_all_invalid_values_are_reported_together() -> None:
     with pytest.raises(PipelinkError) as caught:
         read_options({"arch": "sm_90,sm_91", "twins": "maybe", "linkers": "nvlink"})
     assert [item.subject for item in caught.value.diagnostics] == [
