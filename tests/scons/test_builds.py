@@ -164,5 +164,5 @@ def test_files_outside_of_the_package(fresh: Project, attribute: str, path: str)
     words = ", ".join(f"{key}={value!r}" for key, value in values.items())
     fresh.append("kernels/SConscript", f'env.KernelComponent(name="more", {words})\n')
     run = fresh.run()
-    assert run.status == 2 and "PL1307" in run.text and "outside of the package" in run.text
+    assert run.status == 2 and "PL1307" in run.text and "outside the label package" in run.text
     assert "Traceback" not in run.text and not run.commands

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from unit.check.cluster_compositions import cluster
 from unit.check.compositions import chain, crowd, proxied
-from unit.check.compositions_mixed import begun, edited, fenced_chain, mixed
+from unit.check.compositions_mixed import edited, fenced_chain, mixed, pending
 from unit.check.interleavings import LIMIT, OK, PROXY, explore
 from unit.check.tensor_compositions import stored, tensor
 
@@ -31,7 +31,7 @@ MAKERS: tuple[Callable[[random.Random], Composition], ...] = (
     mixed,
     fenced_chain,
     edited,
-    begun,
+    pending,
     tensor,
     stored,
     cluster,

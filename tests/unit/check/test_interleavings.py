@@ -11,7 +11,7 @@ from compositions import chain, crowd, epilogue, gemm, ping_pong, proxied
 from compositions_found import FOUND
 from interleavings import ALIAS, DEADLOCK, LIMIT, OK, PROXY, RACE, explore
 from mutations import mutated, with_known_bytes
-from oracle_comparison import agree, judged, periods
+from oracle_comparison import agree, kinds_found, periods
 from programs import program
 
 from pipelink_rules.check.protocol.analyze import analyze_case
@@ -67,7 +67,7 @@ def test_scenario(name: str) -> None:
 @pytest.mark.parametrize("name", FOUND)
 def test_earlier_disagreements(name: str) -> None:
     composition, kind, verdict = FOUND[name]
-    kinds = judged(composition)
+    kinds = kinds_found(composition)
     assert kind in kinds if kind else not kinds
     assert explore(unroll(composition, 4)) == verdict
 
