@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.contract.bind import FLAG_DEFAULTS
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.program import Instance

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipelink_rules.contract.bind import FAST_MATH, FLAG_DEFAULTS
+from pipelink_rules.contract.codegen_flags import FAST_MATH, FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.source_span import Span
 

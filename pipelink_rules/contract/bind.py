@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.contract.validate_numbers import check_bound
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value
@@ -256,40 +257,3 @@ def _round_registers(role: Role) -> Role:
 def _up(expr: Expr, least: int) -> Expr:
     value = expr.literal
     return expr if value is None else replace(expr, text=str(max(least, round_registers(value))))
-
-
-# Code-generation flags and their defaults (nvcc manual, 4.2.7).
-FLAG_DEFAULTS = {"fmad": True, "ftz": False, "prec-div": True, "prec-sqrt": True}
-FAST_MATH = {"fmad": True, "ftz": True, "prec-div": False, "prec-sqrt": False}
-
-
-def normal_flags(flags: Sequence[str], place: Span | None = None) -> tuple[str, ...]:
-    """Return the flags that differ from the compiler's defaults, sorted, as `ftz=true`.
-
-    Accept `ftz`, `ftz=true`, `-ftz=true`, `--ftz=true` and `use_fast_math`; the last one wins.
-    """
-    chosen: dict[str, bool] = {}
-    for flag in flags:
-        name, _, value = flag.lstrip("-").replace("_", "-").partition("=")
-        if name == "use-fast-math" and value in ("", "true"):
-            chosen.update(FAST_MATH)
-        elif name not in FLAG_DEFAULTS or value not in ("", "true", "false"):
-            raise error(
-                "PL0028",
-                f"unknown code-generation flag `{flag}`",
-                place,
-                expected=", ".join(f"{item}=true|false" for item in FLAG_DEFAULTS),
-                found=flag,
-                suggestions=(
-                    *similar_name_help(name, FLAG_DEFAULTS),
-                    "or pass another compiler option in `copts`",
-                ),
-                subject=flag,
-            )
-        else:
-            chosen[name] = value != "false"
-    return tuple(
-        f"{name}={'true' if value else 'false'}"
-        for name, value in sorted(chosen.items())
-        if value != FLAG_DEFAULTS[name]
-    )

@@ -20,9 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.atomic import write_text
-from pipelink_rules.files.validate import faults_in
-from pipelink_rules.files.validate_contract import JsonPath
-from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.source_span import JsonPath, Span
 
 LARGEST_FILE = 4 << 20  # bytes; the largest file of a stage has about 200 KiB
 LARGEST_NUMBER = 2**63  # numbers are sizes, offsets and counts; all stay below
@@ -173,6 +171,8 @@ def read_json(path: str | Path, kind: type[Noun]) -> Noun:
     PL0010 where there is none, PL0011 where it is another form of file, where another version of
     PipeLink wrote it, and where it is not what its stage wrote.
     """
+    from pipelink_rules.files.validate import faults_in  # a null build reads no file
+
     forms: tuple[str, ...] = kind.FORMATS  # type: ignore[attr-defined]
 
     def make(data: Any) -> Noun:

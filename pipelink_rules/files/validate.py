@@ -19,7 +19,6 @@ from pipelink_rules.files.validate_contract import (
     STAGES,
     WARPS,
     Fault,
-    JsonPath,
     alignment,
     between,
     expression_over,
@@ -35,6 +34,7 @@ from pipelink_rules.model.linked_kernel import Manifest, Script, ScriptLoop, Scr
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import CLUSTER_MOST, Channel, MegakernelSpec, Program
 from pipelink_rules.model.recording import EVENT_BYTES, Recording
+from pipelink_rules.model.source_span import JsonPath
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
 

@@ -14,10 +14,9 @@ from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.expression.parse import DivisionByZero, ExpressionError
 from pipelink_rules.model.contract import DTYPES, Contract, Operation, Port, Repeat, Role
 from pipelink_rules.model.operation import SOURCES, VERBS, target_kinds
-from pipelink_rules.model.source_span import Expr
+from pipelink_rules.model.source_span import Expr, JsonPath
 from pipelink_rules.model.variant import Variant
 
-JsonPath = tuple[str | int, ...]  # keys and indices, from the root
 Fault = tuple[JsonPath, str]  # where in the file, and why it cannot be
 
 SPACES = ("ring", "tensor_memory", "registers", "global", "scalar", "counter")

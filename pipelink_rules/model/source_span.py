@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+JsonPath = tuple[str | int, ...]  # keys and indices of a JSON file, from the root
+
 
 @dataclass(frozen=True, order=True)
 class Span:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipelink_rules.contract.bind import FLAG_DEFAULTS
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 # Keeps always-inlined helpers in the listing: objects share them by name like all inline functions,

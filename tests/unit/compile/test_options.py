@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelink_rules.compile.options import classify_options
-from pipelink_rules.contract.bind import FLAG_DEFAULTS, normal_flags
+from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.toolkit.command_lines import flag_arguments
 

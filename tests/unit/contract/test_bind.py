@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from sample_contract import SAMPLE
 
-from pipelink_rules.contract.bind import bind, normal_flags
+from pipelink_rules.contract.bind import bind
+from pipelink_rules.contract.codegen_flags import normal_flags
 from pipelink_rules.contract.load import load_contract, parse_contract
 from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
