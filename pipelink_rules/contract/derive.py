@@ -256,7 +256,7 @@ class _Deriver:
             return
         lines = [line for line in self.lines if line.role == port.text("role") and line.in_body]
         if not raw:
-            port.fill("arrivals", self._arrivals(name, port, lines, out))
+            port.fill("arrivals", self._arrivals(name, port, lines))
         rate, span = _rate(name, lines, out)
         port.fill("rate", rate, span)
         if space == "ring":
@@ -271,7 +271,7 @@ class _Deriver:
         tensors = [self.ports.get(copy.group(1)) for copy in copies if copy.group(2) == ring]
         return all(tensor is not None and "tile" in tensor for tensor in tensors)
 
-    def _arrivals(self, name: str, port: ClauseTable, lines: list[OperationLine], out: bool) -> str:
+    def _arrivals(self, name: str, port: ClauseTable, lines: list[OperationLine]) -> str:
         commits = [line for line in lines if re.fullmatch(rf"commit mma ?-> ?{name}", line.text)]
         return "1" if commits else self._warps(port.text("role"))
 
