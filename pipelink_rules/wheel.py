@@ -3,8 +3,6 @@
 Named in pyproject.toml as the build_py command; nothing imports it at run time.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator

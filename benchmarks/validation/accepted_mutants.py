@@ -141,8 +141,8 @@ def files_of(megakernel: str, mutant: Any) -> dict[str, str]:
     """Return the changed contract or SConscript."""
     import shipped_declarations
     import yaml
-    from judge import texts
     from mutants import applied
+    from verdicts import texts
 
     from benchmarks.validation.repository_copy import sconscript_of
 

@@ -63,8 +63,8 @@ def main() -> int:
 
 def run(name: str, first: int, count: int, seconds: float) -> dict[str, Any]:
     """Return the counts of one kind."""
-    from fuzz_judge import judge, peak_megabytes
     from fuzz_kinds import KINDS
+    from fuzz_verdict import peak_megabytes, verdict_of
 
     kind = KINDS[name]
     outcomes: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def run(name: str, first: int, count: int, seconds: float) -> dict[str, Any]:
                 break
             value = kind.broken(seed)
             at = time.process_time()
-            verdict = judge(lambda v=value: kind.read(v, Path(folder)), folder, kind.positions)
+            verdict = verdict_of(lambda v=value: kind.read(v, Path(folder)), folder, kind.positions)
             slowest = max(slowest, time.process_time() - at)
             outcomes[verdict.outcome] += 1
             codes.update(verdict.codes)

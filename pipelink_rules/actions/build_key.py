@@ -8,8 +8,6 @@ SCons does not track the Python code of an action, so each stage has a version: 
 sources.  An edit of the placement rebuilds placements and what depends on them, but no object.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Actions that compile components, the device runtime and the glue to objects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 A prebuilt object is scanned and audited from the code in it, which the linker converts to PTX.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ in the compiler's dependency file.  A header that only the dependency file lists
 that no build depends on a file that it does not track.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Labels: `//package:name` in this repository, `@pipelink//package:name` in the library."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

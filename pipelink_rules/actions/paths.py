@@ -1,7 +1,5 @@
 """The paths of all files of a build, relative to the build directory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

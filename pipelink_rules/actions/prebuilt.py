@@ -1,7 +1,5 @@
 """Prebuilt components: sidecars -> variants of a component without its source."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product

@@ -4,8 +4,6 @@ The bound contracts themselves are needed only when an action runs.  The request
 run to run, so that a null build reads no contract.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipelink_rules.actions.build_key import Signatures

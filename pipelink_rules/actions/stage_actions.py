@@ -1,7 +1,5 @@
 """Actions without a toolkit: declaration, check, resolve, place, glue.  Files -> files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

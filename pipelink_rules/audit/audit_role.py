@@ -1,7 +1,5 @@
 """Comparison of each role's code with its contract: PTX and variant -> PL0915 to PL0937."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ ranges and values of fields.  For several tensor sizes every work tile is comput
 its fields are compared with the guarantees.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

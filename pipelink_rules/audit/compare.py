@@ -1,7 +1,5 @@
 """The first difference between code and contract: two logs of one work tile -> `Difference`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 

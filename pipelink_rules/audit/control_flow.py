@@ -1,7 +1,5 @@
 """Instructions of a PTX function and the join of each branch: `Function` -> `FunctionCode`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property

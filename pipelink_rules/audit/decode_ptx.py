@@ -4,8 +4,6 @@ A register holds an unsigned integer of its width, a truth value, or None: unkno
 instruction that is not modeled makes its destination unknown, which is always sound.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

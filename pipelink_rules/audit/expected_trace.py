@@ -1,7 +1,5 @@
 """Operations that a contract declares for a role: body and work fields -> events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

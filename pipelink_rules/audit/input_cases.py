@@ -1,7 +1,5 @@
 """Known inputs of an interpreted role: relocations, ports and a series of work tiles."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

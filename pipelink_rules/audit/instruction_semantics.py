@@ -1,7 +1,5 @@
 """Effects of PTX instructions on a lane: memory accesses, control, calls and events."""
 
-from __future__ import annotations
-
 import re
 
 from pipelink_rules.audit.control_flow import FunctionCode

@@ -4,8 +4,6 @@ A branch on data is interpreted on both sides up to their join.  If the sides di
 that other threads observe, the audit is inconclusive; otherwise their states are merged.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

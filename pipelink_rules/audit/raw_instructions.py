@@ -9,8 +9,6 @@ waited for last in that stage.  A wait succeeds at its second try (or at its fir
 is set to `first_try`): code that tries once and continues in either case has not waited.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

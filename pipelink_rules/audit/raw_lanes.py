@@ -1,7 +1,5 @@
 """Audit of a role with raw ports: every lane separately, with waits that fail and that succeed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

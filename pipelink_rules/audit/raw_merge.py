@@ -4,8 +4,6 @@ On a raw port one lane may act for all: each lane performs a part of the body, i
 all parts together are the body.  __syncwarp and operations of all lanes order the lanes of a warp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Effects of runtime calls: the events that they are to the contract."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from pipelink_rules.audit.decode_ptx import Value

@@ -3,8 +3,6 @@
 If they do not, the other checks are skipped: their diagnostics would only be consequences.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 

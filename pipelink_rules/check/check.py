@@ -5,8 +5,6 @@ contracts: types and layouts match, counts add up, waits form no cycle and acces
 for all problem sizes and for all stage counts that the placement may choose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelink_rules.check import (

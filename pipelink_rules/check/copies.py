@@ -4,8 +4,6 @@ Limits: CUDA driver API, cuTensorMapEncodeTiled (boxes, strides); PTX ISA, cp.as
 addresses are multiples of 16 bytes).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

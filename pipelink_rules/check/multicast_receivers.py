@@ -1,7 +1,5 @@
 """Check that the CTAs of a multicast group consume the same items."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex

@@ -1,7 +1,5 @@
 """Checks that connected components declare the same numerical behavior."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex

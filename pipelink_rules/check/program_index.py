@@ -1,7 +1,5 @@
 """Look-ups of ports, roles and connections by name, and the type of a check."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property

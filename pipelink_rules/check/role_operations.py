@@ -4,8 +4,6 @@ The protocol is analyzed from the operations that contracts list, so an access t
 there is not ordered with any other.  Every declared port and buffer needs an operation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex

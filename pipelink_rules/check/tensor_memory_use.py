@@ -1,7 +1,5 @@
 """Checks of targets, warps and commits of roles that use tensor memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex

@@ -6,8 +6,6 @@ before the swizzle is a sum of one term per mode, so two maps of one swizzle are
 terms are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import product

@@ -1,7 +1,5 @@
 """Checks that both ends of a connection agree: tiles, dtypes, shapes, fragments and rates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Unpack
 

@@ -1,7 +1,5 @@
 """Checks of work-field values against the roles that read them, and of shared tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name

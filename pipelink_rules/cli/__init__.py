@@ -3,8 +3,6 @@
 A command's module is imported when the command is parsed, so that `pipelink check` starts fast.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -1,7 +1,5 @@
 """`pipelink bench ...`: the benchmark scripts of a checkout."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Shared by all commands: locating inputs, writing diagnostics, exit codes."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """`pipelink doctor`: usable toolkits, compiler and GPU, and why others were rejected."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import platform

@@ -1,7 +1,5 @@
 """`pipelink inspect FILE`: the contents of a file of a build, as text."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

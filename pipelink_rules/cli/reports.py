@@ -1,7 +1,5 @@
 """Commands that read files of a build and print: `map`, `diff`, `explain`, `trace`, `record`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Commands that run one stage from its file, without a compiler: `check` and `place`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

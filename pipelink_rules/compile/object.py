@@ -1,7 +1,5 @@
 """Compilation of one unit: source -> link-time code, its PTX, and the table of weak symbols."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Compiler options of a component: copts -> code-generation flags and harmless options."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ fields, tensors, scalars, symbols, fragments of other components) is read from k
 or memory, so that the compiler folds as much of the role as in a linked kernel.
 """
 
-from __future__ import annotations
-
 from pipelink_rules.contract.header import fragment_floats, role_types
 from pipelink_rules.contract.item_layout import item_layout, tensor_columns
 from pipelink_rules.expression.expression import evaluate

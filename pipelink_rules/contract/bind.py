@@ -1,7 +1,5 @@
 """Binding of parameters: Contract, arguments, code-generation flags -> Variant."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Code-generation flags: what the user writes -> the flags that differ from the defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pipelink_rules.diagnostics.diagnostic import error

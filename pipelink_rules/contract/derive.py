@@ -24,8 +24,6 @@ arch                                     sm_90a for wgmma, sm_100a for tensor me
 tile and its parameters, fields          the file of the work kind
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

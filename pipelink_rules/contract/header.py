@@ -5,8 +5,6 @@ source must not share a helper.  The only macros select the current variant: `PL
 namespace, `PL_ENTRY(role)` declares its entries.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 

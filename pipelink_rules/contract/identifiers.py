@@ -1,7 +1,5 @@
 """Names of a contract that can be identifiers of the generated C++."""
 
-from __future__ import annotations
-
 import re
 
 from pipelink_rules.model.contract import DTYPES

@@ -4,8 +4,6 @@ Members follow each other in contract order, each at its own alignment; the stag
 the largest one, so that every stage starts as well aligned as the first.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

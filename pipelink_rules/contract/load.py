@@ -1,7 +1,5 @@
 """Loader of contract files: path -> Contract, or all errors of the file in one exception."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What do the operations of a role say?  `release ab lag 1` -> Op, its target checked."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

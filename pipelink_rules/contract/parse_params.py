@@ -1,7 +1,5 @@
 """Parsers of parameters, symbols, work tiles and the numerical contract: Block -> noun."""
 
-from __future__ import annotations
-
 from pipelink_rules.contract.block_parser import LARGEST, Block
 from pipelink_rules.contract.parse_ports import COMPILE_TIME, DIRECTIONS, LAUNCH_TIME
 from pipelink_rules.contract.yaml_tree import ScalarNode

@@ -1,7 +1,5 @@
 """Parsers of ports, buffers and named barriers: Block -> Port, Buffer, NamedBarrier."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from pipelink_rules.contract.block_parser import Block, ContractSink

@@ -1,7 +1,5 @@
 """Parser of roles: Block -> Role."""
 
-from __future__ import annotations
-
 from pipelink_rules.contract.block_parser import Block
 from pipelink_rules.contract.parse_operations import OperationScope, parse_body, uses_mma
 from pipelink_rules.contract.parse_ports import COMPILE_TIME

@@ -6,8 +6,6 @@ Editors complete and describe clauses with it.  It knows which clauses there are
 what depends on other clauses (a derived space or direction) is checked when a contract is read.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping

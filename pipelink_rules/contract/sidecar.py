@@ -10,8 +10,6 @@ that a comment or a register more or less does not rebuild what depends on it.  
 which every value that is not a plain word is JSON: readable, and the same bytes everywhere.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

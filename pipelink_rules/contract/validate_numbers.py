@@ -4,8 +4,6 @@ These limits hold in every program: a role has a warp, a thread has 255 register
 elements a side.  Limits that depend on connected components or on a target are in check and place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError

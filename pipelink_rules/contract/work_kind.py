@@ -4,8 +4,6 @@ A kind is a file `kinds/<kind>.yaml` beside the components or above them, else a
 that come with PipeLink: the parameters that make up the tile, and the fields of a work tile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

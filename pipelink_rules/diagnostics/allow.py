@@ -5,8 +5,6 @@ of the check, and those of the linked kernel.  Text that cannot be read, a place
 exist, an object that breaks its contract and a mistake of PipeLink are none of these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

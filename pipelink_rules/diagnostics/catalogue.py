@@ -4,8 +4,6 @@ Every page begins with YAML between two lines of `---`: code, name, stage, ratio
 spec.  A page is read when its code is needed, so a run without diagnostics reads none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,7 +109,7 @@ def explain(word: str) -> str:
         found = similar(word)
         raise error(
             "PL0033",
-            f"there is no code `{word[:60]}`",
+            f"unknown code `{word[:60]}`",
             expected="a code like PL0031, its number or its name",
             found=word[:60],
             suggestions=(

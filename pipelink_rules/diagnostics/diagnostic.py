@@ -1,7 +1,5 @@
 """A finding, its report, and the exception that carries findings to the edge of the program."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, TypedDict, Unpack

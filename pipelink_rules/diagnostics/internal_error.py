@@ -4,8 +4,6 @@ Files are validated when they are read, so whatever else fails is a mistake of P
 reported as one.  With PIPELINK_TRACEBACK=1 in the environment such exceptions are left as they are.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

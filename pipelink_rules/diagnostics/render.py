@@ -8,8 +8,6 @@ error[PL0031]: `warps` of role `load` names `WG2`, which is not declared
    = help: a similar name exists: `WG`
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

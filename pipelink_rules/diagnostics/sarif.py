@@ -4,8 +4,6 @@ The form is OASIS SARIF 2.1.0 (Static Analysis Results Interchange Format): rule
 that occur, results are the findings, further places of a finding are related locations.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The diagnostics of one pass, collected so that all of them are reported together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Unpack
 

@@ -1,7 +1,5 @@
 """How is a place in a file shown?  Labels of one file -> the source lines, with carets below."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A terminal has a width, a file has none: COLUMNS is an environment variable that
 terminal PipeLink was started in, and says nothing where the output goes to a file or a program.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import textwrap

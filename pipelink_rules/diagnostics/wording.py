@@ -1,7 +1,5 @@
 """Wording that messages share: counted nouns, lists of names and the nearest known name."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 The launcher evaluates the expressions of a manifest with `value_of`, `names_in` and `solve_for`.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 

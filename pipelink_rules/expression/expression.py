@@ -5,8 +5,6 @@ min(...), max(...) and sizeof(dtype).  Division rounds down.  A dtype can only b
 !=) or measured with sizeof.  The text is parsed into a syntax tree, checked against this list and
 walked; Python never evaluates it."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import itertools

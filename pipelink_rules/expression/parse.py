@@ -3,8 +3,6 @@
 Python's parser makes the tree; then every part of it must be on the list below.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re

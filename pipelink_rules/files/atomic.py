@@ -1,7 +1,5 @@
 """Atomic writes: a temporary file beside the target, then a rename."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -5,8 +5,6 @@ so that a stage entered from its file can still name file, line and column.  Rea
 duplicate keys, no NaN, no numbers or files without a limit.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

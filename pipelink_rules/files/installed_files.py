@@ -4,8 +4,6 @@ In a checkout and an editable install they are beside the package, at the top of
 A wheel contains a copy inside the package (`_shipped`), written by `pipelink_rules.wheel`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A stage may be rerun from an edited file.  The nouns in it refer to each other b
 and the stages rely on that.  Noun -> the places in its file that contradict the rest.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Collection, Iterator

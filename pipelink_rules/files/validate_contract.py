@@ -3,8 +3,6 @@
 Every function yields the places that violate a condition.  Noun -> faults.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any

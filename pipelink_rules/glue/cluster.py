@@ -4,8 +4,6 @@ The hardware cluster is a line of CTAs, numbered along x first: `blockIdx.x` sta
 CTA in the grid, and the axes belong to the tile scheduler.
 """
 
-from __future__ import annotations
-
 import math
 
 from pipelink_rules.glue.cuda_writer import CudaWriter

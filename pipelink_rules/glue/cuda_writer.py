@@ -1,7 +1,5 @@
 """A writer of CUDA text: lines, indentation, wrapped lists, and C++ names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

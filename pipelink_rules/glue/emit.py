@@ -5,8 +5,6 @@ registers per warpgroup, the work loop of every role, transfers and drains.  The
 deterministic; a comment explains every decision, and every block names its instance.
 """
 
-from __future__ import annotations
-
 from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.glue import cluster, tensor_memory
 from pipelink_rules.glue.cuda_writer import CudaWriter, constant, cpp_expression, parameter_names

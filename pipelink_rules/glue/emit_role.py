@@ -1,7 +1,5 @@
 """The glue of one role: ProgramRole -> relocations, ports, work loop, transfers, drains."""
 
-from __future__ import annotations
-
 from pipelink_rules.contract.header import fragment_floats, role_types
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.glue import cluster, tensor_memory

@@ -4,8 +4,6 @@ The launcher compares them with the events of runtime `record` without reading a
 can wait at a site.  Watchdog and recording identify sites by number, and the manifest lists them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ The order is defined here only; the glue declares it and the manifest passes it 
 Scratch memory and counters are global memory that the launcher allocates, with separate parameters.
 """
 
-from __future__ import annotations
-
 from pipelink_rules.model.contract import Port
 from pipelink_rules.model.linked_kernel import KernelParameter, Workspace
 from pipelink_rules.model.program import COUNTER, SCRATCH, Program

@@ -4,8 +4,6 @@ The address of the allocation is known only at run time and stored in the fixed 
 mbarrier table.  Stages are columns relative to it, as placed.
 """
 
-from __future__ import annotations
-
 from pipelink_rules.glue.cuda_writer import CudaWriter, constant
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Channel, Program

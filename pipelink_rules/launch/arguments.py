@@ -3,8 +3,6 @@
 All errors are collected: a call with three invalid arguments raises one exception.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ and returns everything that is checked.  DLPack capsules are read with ctypes; t
 of dlpack.h, versions 0.8 ("dltensor") and 1.x ("dltensor_versioned").
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Launches of clusters and of CTAs that wait for each other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Comparison of a recorded launch with its contracts: Recording -> report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice

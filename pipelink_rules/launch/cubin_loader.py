@@ -1,7 +1,5 @@
 """The cubin in the driver: loaded once, resolved per context when first launched there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls of the CUDA driver, checked; the only importer of cuda.bindings."""
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 from dataclasses import dataclass

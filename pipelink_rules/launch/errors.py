@@ -1,7 +1,5 @@
 """Errors of the launcher, with the diagnostics of the linker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Unpack
 

@@ -1,7 +1,5 @@
 """Services of an array's framework: the current stream, and arrays for outputs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any

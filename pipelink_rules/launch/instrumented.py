@@ -1,7 +1,5 @@
 """The methods of kernels that are linked with an instrumented runtime."""
 
-from __future__ import annotations
-
 import base64
 import ctypes
 import os

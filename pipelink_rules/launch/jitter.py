@@ -1,7 +1,5 @@
 """Random delays of warps: the launcher's side of runtime `jitter`."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import struct

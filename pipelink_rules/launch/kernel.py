@@ -1,7 +1,5 @@
 """A megakernel as a callable: checked arguments in, launches out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Load a megakernel: manifest and cubin, checked to be complete and from one link -> Kernel."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path, PurePosixPath

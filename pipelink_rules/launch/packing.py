@@ -4,8 +4,6 @@ One block of memory holds every parameter in order (tensor maps aligned to 128 b
 holds their addresses for cuLaunchKernel.  Both live as long as the packed call is cached.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The Python signature and the docstring of a megakernel."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -5,8 +5,6 @@ context, not the report.  Words (u32): 0 magic, 1 site, 2 operation, 3 stage, 4 
 6 thread, 7-8 the mbarrier's 64-bit state, 9 kilocycles waited.
 """
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

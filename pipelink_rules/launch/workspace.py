@@ -7,8 +7,6 @@ lifetime of the kernel, because a graph may still use it; a stream that needs mo
 larger slice.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple

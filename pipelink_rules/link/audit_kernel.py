@@ -5,8 +5,6 @@ the expected sites of named barriers.  The compiler may change their number: it 
 of an unrolled loop and merges equal sites.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter, defaultdict

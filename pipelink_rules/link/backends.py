@@ -1,7 +1,5 @@
 """Linker backends: nvlink, the default, and libnvJitLink in a child process."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

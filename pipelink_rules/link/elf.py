@@ -4,8 +4,6 @@ Written here because damaged files must end in one error within bounded time and
 reads .nv.info, and every build avoids an import.  The tests compare with pyelftools.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

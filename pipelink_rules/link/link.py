@@ -1,7 +1,5 @@
 """Link stage: objects and sidecars -> cubin, with checks before and after the linker runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks of link inputs: digests, toolkit versions, architectures, flags and weak symbols."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

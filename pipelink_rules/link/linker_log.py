@@ -1,7 +1,5 @@
 """Output of either linker: text -> register numbers, remarks, and the reason of a failure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

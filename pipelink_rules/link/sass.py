@@ -1,7 +1,5 @@
 """Machine code of a kernel: nvdisasm's text -> instructions, calls, barriers, role code ranges."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

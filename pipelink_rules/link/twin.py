@@ -4,8 +4,6 @@ The LTO twin passes through the same link-time pipeline as the linked kernel and
 it, encodings included.  The native twin is compiled by nvcc without link-time optimization.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Nouns of a contract: parameters, ports, roles, buffers, work and the numerical contract."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipelink_rules.model.operation import Operation as Operation

@@ -1,7 +1,5 @@
 """The joint placement of an SM: the problem as numbers, and its solution."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """A megakernel: as declared (MegakernelSpec) and as resolved (Program)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar
@@ -145,11 +143,11 @@ class Multicast:
 class Channel:
     """A ring of the program: one producer port, its consumers, its barriers.
 
-    Channels of kind RING come from a producer's ring port.  Channels of kind HANDOVER are made by
-    the linker: `shares` parallel rings with one stage count; a stage holds the accumulators of one
-    work item, share w (one warpgroup's fragment) at byte w * stage_bytes / shares, each share
-    with full/empty mbarriers of its own.  Channels of kind TENSOR_MEMORY have no bytes of shared
-    memory besides their mbarriers; a stage is `columns` columns of tensor memory.
+    Channels of kind RING come from a producer's ring port.  Channels of kind HANDOVER are inserted
+    by the linker: `shares` parallel rings with one stage count, each with separate full and empty
+    mbarriers.  A stage holds the accumulators of one work tile, those of warpgroup w at byte
+    w * stage_bytes / shares.  Channels of kind TENSOR_MEMORY have no bytes of shared memory besides
+    their mbarriers; a stage is `columns` columns of tensor memory.
     """
 
     name: str  # "load.ab", or "mma.acc>bias.acc" for a hand-over

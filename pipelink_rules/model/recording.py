@@ -1,7 +1,5 @@
 """Events of the warps of a launch, as the runtimes `trace` and `record` write them."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Source spans: every value of a contract or declaration keeps its location."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 JsonPath = tuple[str | int, ...]  # keys and indices of a JSON file, from the root

@@ -1,7 +1,5 @@
 """Resources of a GPU target.  Limits are those of the exact target, never of its family."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 KIB = 1024

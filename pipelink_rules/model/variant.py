@@ -1,7 +1,5 @@
 """A contract bound to its parameters, the measurements of its object, and the build record."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 

@@ -3,8 +3,6 @@
 No result is final: a problem without a greedy layout may still have one.
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -4,8 +4,6 @@ Arithmetic comes first and reports every exceeded resource in one run.  Only wha
 (fragmentation, groupings) is left to the solver, whose answer "unknown" is reported as unknown.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 

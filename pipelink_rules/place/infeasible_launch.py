@@ -1,7 +1,5 @@
 """Diagnostics for roles whose warps or registers exceed every launch of the target."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels

@@ -10,8 +10,6 @@ An allocation of a previous placement (same name) moves if its offset changes, a
 its bytes.  Stages and registers come first: no offset is kept at the cost of a stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

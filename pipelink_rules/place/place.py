@@ -4,8 +4,6 @@ Arithmetic rejects first and states the reason.  A greedy layout provides hints,
 resources together, the objective makes the solution unique, and `verify` checks it without z3.
 """
 
-from __future__ import annotations
-
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.model.placement import Placement, PlacementProblem
 from pipelink_rules.place.infeasible import infeasibilities, refused

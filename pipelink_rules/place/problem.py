@@ -1,7 +1,5 @@
 """The resources that a program needs of an SM: Program -> PlacementProblem."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pipelink_rules.files.codec import read_json

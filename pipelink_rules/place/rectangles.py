@@ -8,8 +8,6 @@ columns, and the CTAs on one SM share its columns (PTX ISA, tcgen05.alloc).  A r
 128 lanes of its columns, so that only columns are placed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ by the bytes live in each lifetime before the solver runs; supersets of a relaxa
 are skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

@@ -13,8 +13,6 @@ enter the text:
     q<i>  first warpgroup of a loose role    t<i>  first column of a tensor memory request
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

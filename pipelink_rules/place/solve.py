@@ -5,8 +5,6 @@ solution is optimized and then verified.  A greedy layout and a closed-form assi
 hints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pipelink_rules.diagnostics.diagnostic import error

@@ -1,7 +1,5 @@
 """Validation of a placement problem before any arithmetic: names, numbers, targets, warpgroups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError

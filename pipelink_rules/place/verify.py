@@ -4,8 +4,6 @@ Overlaps are found for each lifetime by sorting its allocations by offset and co
 which is linear in the number of (allocation, lifetime) pairs except for the sort.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pipelink_rules.diagnostics.diagnostic import error

@@ -6,8 +6,6 @@ before narrow.  No role is then split without need, and single-warp roles share 
 are spread over the four schedulers (warp % 4).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipelink_rules.model.placement import PlacementProblem, RoleRequest, entry_registers

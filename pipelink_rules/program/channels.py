@@ -4,8 +4,6 @@ A ring port has one channel for all its consumers, in shared or tensor memory.  
 channel between two register ports; a stage holds the fragments of all warpgroups of a work tile.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Checks that every port is connected or bound, once, to a port or keyword that fits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

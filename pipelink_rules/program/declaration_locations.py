@@ -4,8 +4,6 @@ The SConscript is parsed as Python, never run.  An entry that is computed (a loo
 has no location; the caller then uses that of the closest entry that encloses it.
 """
 
-from __future__ import annotations
-
 import ast
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Parser of the values of a declaration that reports all mistakes, not only the first."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ all components of a work kind share, from tensors bound to several ports, from `
 one solution, and last from defaults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Values of expressions that are known at link time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pipelink_rules.diagnostics.diagnostic import PipelinkError

@@ -5,8 +5,6 @@ that of the tile scheduler declares along which axes of a cluster a field varies
 axes all CTAs need the same bytes: each copies a slice, and the hardware writes it to all of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Ports are connected, transfers chosen, rings sized and roles grouped by warps.  
 needs to exist is checked here, and nothing is placed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

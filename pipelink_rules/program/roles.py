@@ -6,8 +6,6 @@ both ends on the same warps, called in the order of their data.  If their warps 
 several times per work tile.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Only the declaration itself is validated: types, names, instances.  `program.con
 `program.infer` check it against the components (ports, parameters, work fields) later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ An equality relates an expression (or dtype) of one instance to one of another. 
 bare parameter and the value of the other is known, the parameter is inferred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The tile scheduler, and checks that its work tiles fit every other component."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink

@@ -1,7 +1,5 @@
 """The allowed diagnostics of a megakernel: those of the check and those of the link."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit

@@ -4,8 +4,6 @@ A process is a CTA.  Its threads are the warps, by role, and one for every stage
 its acquisition to the arrival of its data, and from there to its release.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

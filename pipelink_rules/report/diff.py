@@ -3,8 +3,6 @@
 Two links -> the differing lines; equal values are omitted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

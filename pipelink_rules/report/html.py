@@ -3,8 +3,6 @@
 Equal inputs yield equal pages.  A page is well-formed XML and loads no other file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The link map as one self-contained page, equal for equal inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit

@@ -1,7 +1,5 @@
 """The metadata of the launcher: Program + Placement + Audit -> Manifest."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The link map: resources of an SM by owner, connections, and the linked code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from pipelink_rules.diagnostics.text_table import format_table

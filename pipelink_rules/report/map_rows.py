@@ -1,7 +1,5 @@
 """Rows about a linked megakernel: columns of the map and tables of the page."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

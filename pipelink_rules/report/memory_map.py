@@ -1,7 +1,5 @@
 """The shared memory of a placement: ranges, lifetimes, gaps and overlays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pipelink_rules.model.placement import Placement, PlacementProblem

@@ -1,7 +1,5 @@
 """The table at the end of a build: one line per megakernel and target."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures of the link map: the pipeline, shared memory, warps and registers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Run build actions under SCons: diagnostics without tracebacks, no partial outputs."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

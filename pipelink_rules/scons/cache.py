@@ -5,8 +5,6 @@ A blob is written atomically and verified before use, so that a truncated or mod
 and is deleted.  When the cache is full, the least recently used blobs are deleted first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

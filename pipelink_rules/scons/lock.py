@@ -6,8 +6,6 @@ was left by a killed build: the files it lists may be newer than their recorded 
 are deleted and built again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The nodes of one megakernel for one target, from its declaration to manifest and map."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The command-line options of `scons`: `arch=`, `runtime=`, `twins=`, `linker=`, ..."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

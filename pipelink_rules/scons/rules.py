@@ -4,8 +4,6 @@ Attributes follow rules_cuda: name, srcs, hdrs, deps, includes, copts, defines, 
 archs.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The SCons tool: setup of an environment, start and end of a build."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

@@ -12,8 +12,6 @@ cannot decide within a quarter of the budget goes once to a fresh, hinted solver
 solution is accepted, and only after every assertion has been evaluated under it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """SMT-LIB text: bounded integers and assertions over them, for a session to decide."""
 
-from __future__ import annotations
-
 
 class Text:
     """Collects declarations and assertions in the order in which they are added."""

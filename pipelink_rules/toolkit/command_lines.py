@@ -4,8 +4,6 @@ Paths are relative to the folder in which the compiler runs (the repository root
 code contains the source's path, and a relative one is the same on every machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Errors of a compiler: text of nvcc or g++ -> PL0905 at the lines of source and contract."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Images of a fat binary: cuobjdump's text -> architectures, kinds of code, codegen flags."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ cuda-pathfinder cannot replace this: it returns one path for each tool, follows 
 reports neither the other candidates nor the reason of a rejection.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Files of a toolkit folder: .run installer, distribution package or pip wheels -> `Layout`."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

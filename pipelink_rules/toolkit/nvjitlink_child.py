@@ -5,8 +5,6 @@ Reads {library, options, objects, output}; prints the library's logs; exit statu
 failed) or 3 (the library or its binding is not usable).
 """
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

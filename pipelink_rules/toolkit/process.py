@@ -1,7 +1,5 @@
 """Runs tools: argv and a minimal environment -> captured text, with a time limit and no shell."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ Reads the output of nvcc (without line information); a statement is a label, a d
 instruction or a brace.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

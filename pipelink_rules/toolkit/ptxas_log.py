@@ -1,7 +1,5 @@
 """Output of `ptxas -v`, alone or through either linker: text -> registers, spills, remarks."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

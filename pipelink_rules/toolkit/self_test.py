@@ -4,8 +4,6 @@ A version number is not sufficient: nvlink 13.0 and 13.1 drop the `a` of sm_90a,
 libnvvm.so that nvlink opens, and a link of the wrong objects succeeds with an empty kernel.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """A usable toolkit: tools, folders, version and fingerprint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

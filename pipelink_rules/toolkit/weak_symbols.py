@@ -5,8 +5,6 @@ each name and silently drops the others, the always-inlined ones too (merging pr
 The digest is independent of paths, of labels and of the rest of the object.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence

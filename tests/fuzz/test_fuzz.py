@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fuzz_judge import judge
 from fuzz_kinds import KINDS
+from fuzz_verdict import verdict_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +62,7 @@ FOUND = [
 def survives(name: str, seed: int, folder: Path) -> None:
     kind = KINDS[name]
     value = kind.broken(seed)
-    verdict = judge(lambda: kind.read(value, folder), str(folder), kind.positions)
+    verdict = verdict_of(lambda: kind.read(value, folder), str(folder), kind.positions)
     again = f"benchmarks/validation/fuzz.py --kind {name!r} --show {seed}"
     assert verdict.outcome != "fault", f"{verdict.reason}: {again}"
 
@@ -71,7 +71,7 @@ def survives(name: str, seed: int, folder: Path) -> None:
 def test_good_input_is_accepted(name: str, tmp_path: Path) -> None:
     kind = KINDS[name]
     for value in kind.good()[:3]:
-        verdict = judge(lambda value=value: kind.read(value, tmp_path), str(tmp_path))
+        verdict = verdict_of(lambda value=value: kind.read(value, tmp_path), str(tmp_path))
         assert verdict.outcome == "accepted", (verdict.reason, verdict.codes)
 
 

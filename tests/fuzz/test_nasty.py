@@ -9,8 +9,8 @@ from pathlib import Path
 
 import fuzz_seeds as seeds
 import pytest
-from fuzz_judge import MEGABYTES, judge, peak_megabytes
 from fuzz_kinds import KINDS
+from fuzz_verdict import MEGABYTES, peak_megabytes, verdict_of
 from link_fixtures import cubin
 
 ALIASES = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
@@ -75,7 +75,9 @@ def test_nasty_text(name: str, tmp_path: Path) -> None:
     faults = []
     for what, data in list(TEXTS.items())[IN_CODE if name in CODE else 0 :]:
         before = peak_megabytes()
-        verdict = judge(lambda data=data: kind.read(data, tmp_path), str(tmp_path), kind.positions)
+        verdict = verdict_of(
+            lambda data=data: kind.read(data, tmp_path), str(tmp_path), kind.positions
+        )
         if verdict.outcome == "fault":
             faults.append(f"{what}: {verdict.reason}")
         if peak_megabytes() - before > MEGABYTES:
@@ -118,7 +120,7 @@ CUBINS = {
 def test_nasty_cubin(what: str, tmp_path: Path) -> None:
     before = peak_megabytes()
     kind = KINDS["cubin"]
-    verdict = judge(lambda: kind.read(CUBINS[what], tmp_path), str(tmp_path), positions=False)
+    verdict = verdict_of(lambda: kind.read(CUBINS[what], tmp_path), str(tmp_path), positions=False)
     assert verdict.outcome == "refused" and verdict.codes == ("PL0904",), verdict
     assert peak_megabytes() - before < MEGABYTES
 
@@ -150,7 +152,7 @@ def test_what_is_no_file(name: str, what: str, tmp_path: Path) -> None:
 
     readers = {"contract": load_contract, "sidecar": load_sidecar, "manifest": load}
     read = readers.get(name, lambda file: read_json(file, Program))
-    verdict = judge(lambda: read(path), str(tmp_path), positions=True)
+    verdict = verdict_of(lambda: read(path), str(tmp_path), positions=True)
     assert verdict.outcome == "refused", verdict
 
 
@@ -162,5 +164,5 @@ def test_a_manifest_reaches_nothing_beside_its_folder(name: str, tmp_path: Path)
     (tmp_path / "x.cubin").write_bytes(seeds.elf())
     folder = tmp_path / "inside"
     folder.mkdir()
-    verdict = judge(lambda: kind.read(json.dumps(data).encode(), folder), str(tmp_path))
+    verdict = verdict_of(lambda: kind.read(json.dumps(data).encode(), folder), str(tmp_path))
     assert verdict.outcome == "refused" and verdict.codes == ("PL1400",), verdict

@@ -1,4 +1,4 @@
-"""A call of a megakernel described in case.json, on a driver without a GPU -> what it is told.
+"""A call of a megakernel described in case.json, on a driver without a GPU -> diagnostics.
 
 `arrays` replaces arguments (null: left out), `scalars` likewise, `manifest` and `driver` change the
 megakernel and the machine, `cubin` its file, `report` is what a watchdog wrote, `method` is called

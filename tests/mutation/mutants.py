@@ -1,7 +1,7 @@
-"""Which wrong contracts can be made of a right one?  Contract as plain data -> mutants.
+"""Mutants of a correct contract: contract as plain data -> mutants.
 
 Every clause is changed in every way its kind knows: numbers one up and one down, words for the
-other words of their set, operations left out, doubled, exchanged with their neighbour, moved out of
+other words of their set, operations left out, doubled, exchanged with their neighbor, moved out of
 their loop.  A mutant is data again: it is written as YAML and read as any contract is.
 """
 

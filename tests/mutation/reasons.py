@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from counting import counters_run_well
-from judge import Verdict, bare
 from mutants import Mutant
 from running import protocols, runs_well, shape_of
+from verdicts import Verdict, bare
 
 from pipelink_rules.actions.build_key import strip_locations
 from pipelink_rules.model.contract import Role

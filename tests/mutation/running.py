@@ -1,6 +1,6 @@
-"""Does a program run well, by an executor that knows nothing of the checker's graph?
+"""Run a program in a model checker that does not use the event graph of the checker.
 
-Small cases (few stages, few work items) are run in every interleaving; where there are too many,
+Small cases (few stages, few work tiles) are run in every interleaving; where there are too many,
 in a number of random ones.
 """
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import shipped_declarations
 from declarations import mutants_of_declaration
-from judge import judge, original, texts
 from mutants import Mutant, mutants_of
 from reasons import Case, reason_of
+from verdicts import original, texts, verdict_of
 
 
 class Outcome(NamedTuple):
@@ -44,7 +44,7 @@ def mutants(megakernel: str) -> tuple[Mutant, ...]:
 
 def outcome(megakernel: str, mutant: Mutant) -> Outcome:
     """The way of one mutant."""
-    verdict = judge(megakernel, mutant)
+    verdict = verdict_of(megakernel, mutant)
     reason = ""
     if not verdict.stage:
         before = original(megakernel)

@@ -10,8 +10,6 @@ Whether an operation must precede another is decided by holding up one warp at i
     item 2   wait_until 2      read all parts
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Checks of counters and scratch memory between CTAs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

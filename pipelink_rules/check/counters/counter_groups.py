@@ -5,8 +5,6 @@ field (`index_within: {field: F, of: N}`).  What a tile of such a group does the
 ordinal, unless another field decides how often it signals, waits or uses scratch memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

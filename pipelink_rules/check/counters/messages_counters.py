@@ -1,7 +1,5 @@
 """Diagnostics about counters and scratch memory: GroupProblem -> Diagnostic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 A case is a composition; it is analyzed for deadlocks and races for every number of work tiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar

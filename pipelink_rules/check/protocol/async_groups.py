@@ -5,8 +5,6 @@ wgmma.wait_group and cp.async.bulk.wait_group); groups complete in the order the
 `await tensor load` and `await tensor store` wait for all of them (tcgen05.wait).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ process.  So this is fast for any number of processes.  It does not look for fau
 there are some, the forward search of counterexample.py has to find a run.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

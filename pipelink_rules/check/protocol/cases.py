@@ -6,8 +6,6 @@ tile); beyond 2 S + 1 a loop repeats what it did before.  Each is analyzed as a 
 so are mixed sequences, because cursors continue across work tiles.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ offsets along both axes, modulo the cluster.  So the actions of the first CTA ar
 other names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -5,8 +5,6 @@ with a limit that is the same on every machine.  Waits, reads and awaits are mer
 that follows: they enable no other process, and a fault at them can also occur later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

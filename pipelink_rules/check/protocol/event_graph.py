@@ -13,8 +13,6 @@ copy arrives, a named barrier completes.  A finite composition gives a graph who
     mma:  release ◀── await ◀── mma ◀── wait full
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from typing import NamedTuple

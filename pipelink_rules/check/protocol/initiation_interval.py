@@ -4,8 +4,6 @@ The latencies are rounded ones of a kernel with one CTA per SM and data in the L
 to compare stage counts and to name the bottleneck of a pipeline, not to predict seconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -6,8 +6,6 @@ cycles of distance 0 are the cycles of the edges of distance 0; where some are (
 the first work tile shifts a role), periods are renumbered per node until none is.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

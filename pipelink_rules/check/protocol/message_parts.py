@@ -1,7 +1,5 @@
 """Wording that the diagnostics of a protocol share."""
 
-from __future__ import annotations
-
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.model import Origin

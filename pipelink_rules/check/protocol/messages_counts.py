@@ -1,7 +1,5 @@
 """Diagnostics about counts: arrivals, bytes, threads and items."""
 
-from __future__ import annotations
-
 from pipelink_rules.check import types
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found

@@ -1,7 +1,5 @@
 """Diagnostics about liveness: the wait cycle, and the stage counts that break it."""
 
-from __future__ import annotations
-
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found, is_live
 from pipelink_rules.check.protocol.event_graph import EventGraph

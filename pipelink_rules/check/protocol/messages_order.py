@@ -1,7 +1,5 @@
 """Diagnostics about order: races, missing fences and phase aliasing."""
 
-from __future__ import annotations
-
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of, subject_of

@@ -12,8 +12,6 @@ Items below 0 do not exist: waiting for one returns immediately, as on a fresh m
 mbarrier.test_wait: the phase before the first counts as complete).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple

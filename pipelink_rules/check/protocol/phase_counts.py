@@ -1,7 +1,5 @@
 """Counts of a composition: arrivals and bytes of phases, and writes of items."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

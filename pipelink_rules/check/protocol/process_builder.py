@@ -9,8 +9,6 @@ The runtime elects one lane of every warp.  Behind a raw port one lane may act f
 declares what all threads of the role do together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Checks of order and liveness, with one diagnostic per connection."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -6,8 +6,6 @@ that are not independent share a buffer, two processes stand for any two of them
 warps of one role is a race between these two.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import NamedTuple

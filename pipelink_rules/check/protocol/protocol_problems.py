@@ -1,7 +1,5 @@
 """Defects of a protocol as data, one class each; messages_*.py turn them into diagnostics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -16,8 +16,6 @@ Tensor memory requires more (PTX ISA, tcgen05 memory consistency model): tcgen05
 In one thread, ld and st require only the wait, and mma on one accumulator are pipelined.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Rendering of a counterexample: a line per role, operation, item and stage."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ pending copies, and the generic accesses that the asynchronous proxy may not hav
 used to show a run into a fault, never to decide whether there is one.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar

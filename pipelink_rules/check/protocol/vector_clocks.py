@@ -6,8 +6,6 @@ with a proxy fence leads to the node (PTX ISA, memory consistency model, proxies
 different proxies are ordered only across a proxy fence).
 """
 
-from __future__ import annotations
-
 from operator import add
 
 from pipelink_rules.check.protocol.event_graph import EventGraph

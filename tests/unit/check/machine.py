@@ -29,7 +29,7 @@ class Semantics(NamedTuple):
 
 ACTS = 0  # ends a block
 WAITS = 1  # may be impossible now; changes nothing but the position
-FOLLOWS = 2  # always possible, lets nobody else go on, may as well come later
+FOLLOWS = 2  # always possible, enables no other process, may as well come later
 
 KINDS: dict[str, Semantics] = {}  # filled by machine_actions.py
 
@@ -80,9 +80,9 @@ class Machine:
 
     `atomic` joins actions of a process to blocks that nothing interrupts: waits that begin a block,
     then reads and awaits, then one action of any kind.  No run is lost: a wait, a read or an await
-    may as well come later, just before the next action of its process, because it lets nobody else
-    go on; if what happens meanwhile makes a difference to it (the next phase completes, the data
-    are overwritten), then it finds that wrong when it comes.  (R. Lipton, Reduction, 1975: these
+    may as well come later, just before the next action of its process, because it
+    enables no other process.  If an action in between affects it (the next phase completes, the
+    data are overwritten), then it detects that when it runs.  (R. Lipton, Reduction, 1975: these
     are right movers.)  New kinds of actions end a block unless the table says otherwise.
     """
 

@@ -79,7 +79,7 @@ def test_trip_counts_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same mainloop for a tile of one warpgroup and of four: as many actions to judge."""
+    """The same mainloop for a tile of one warpgroup and of four: as many actions to analyze."""
     sizes = []
     for rows in (64, 256):
         made = program("gemm", SConscript=[['"TM": 128', f'"TM": {rows}']])

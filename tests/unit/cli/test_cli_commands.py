@@ -88,7 +88,7 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain"]) == 0
     assert "PL14xx  launch" in capsys.readouterr().out
     assert main(["explain", "PL7777"]) == 1
-    assert "there is no code `PL7777`" in capsys.readouterr().err
+    assert "unknown code `PL7777`" in capsys.readouterr().err
 
 
 def test_map(built: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,7 +107,7 @@ def _stopped(stage: str, problem: PipelinkError) -> Verdict:
     return Verdict(stage, tuple(sorted({item.code for item in problem.diagnostics})))
 
 
-def judge(megakernel: str, mutant: Mutant) -> Verdict:
+def verdict_of(megakernel: str, mutant: Mutant) -> Verdict:
     """What becomes of a megakernel with this change."""
     declaration = dict(shipped_declarations.megakernels()[megakernel])
     contracts = dict(shipped_declarations.contracts())

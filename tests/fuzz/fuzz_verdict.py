@@ -81,7 +81,7 @@ def _late(number: int, frame: FrameType | None) -> None:
     raise TooSlow
 
 
-def judge(read: Callable[[], object], folder: str, positions: bool = True) -> Verdict:
+def verdict_of(read: Callable[[], object], folder: str, positions: bool = True) -> Verdict:
     """Runs a reader; `folder` is where it may write.
 
     positions: whether each finding has to name a place.
