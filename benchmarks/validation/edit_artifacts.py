@@ -69,49 +69,29 @@ class Later:
 
     def link(self, runtime: str) -> Path:
         """Link with a runtime; return the folder with cubin and manifest."""
-        from pipelink_rules.actions.link_actions import (
-            LinkRequest,
-            ReportRequest,
-            link_image,
-            write_reports,
-        )
+        from pipelink_rules.actions.link_actions import link_image, write_reports
 
         name, to = self.case.megakernel, self.out / runtime
         to.mkdir()
-        files = {
-            key: str(to / f"{name}.{key}")
-            for key in ("cubin", "audit.json", "times.json", "manifest.json", "map.txt", "html")
-        }
         placement = write_json(to / f"{name}.placement.json", self.placement)
-        request = LinkRequest(
-            objects=(*map(str, self.objects), str(self._runtime(runtime))),
-            sidecars=(),
-            program=str(self._built("program.json")),
-            placement=str(placement),
-            arch=self.program.target,
-            backend="nvlink",
-            cubin=files["cubin"],
-            audit=files["audit.json"],
-            times=files["times.json"],
-        )
+        stem, program = str(to / name), self._built("program.json")
         allow = tuple((code, "to see what the GPU makes of it") for code in self.case.also)
-        spec = replace(self.program.spec, allow=(*self.program.spec.allow, *allow))
-        link_image(request, self.toolkit, spec)
-        write_reports(
-            ReportRequest(
-                program=request.program,
-                check=str(self._built("check.json")),
-                placement=request.placement,
-                audit=request.audit,
-                cubin=request.cubin,
-                runtime=runtime,
-                manifest=files["manifest.json"],
-                map=files["map.txt"],
-                page=files["html"],
-            )
+        link_image(
+            [*map(str, self.objects), str(self._runtime(runtime))],
+            [],
+            str(program),
+            str(placement),
+            "nvlink",
+            stem,
+            f"{stem}.times.json",
+            self.toolkit,
+            replace(self.program.spec, allow=(*self.program.spec.allow, *allow)),
         )
-        manifest = read_json(files["manifest.json"], Manifest)
-        write_json(files["manifest.json"], with_boxes(manifest, self.case.boxes))
+        for file in (program, self._built("check.json")):
+            shutil.copyfile(file, to / file.name)
+        write_reports(stem, runtime)
+        manifest = read_json(f"{stem}.manifest.json", Manifest)
+        write_json(f"{stem}.manifest.json", with_boxes(manifest, self.case.boxes))
         return to
 
     def _built(self, suffix: str) -> Path:

@@ -6,21 +6,24 @@ A prebuilt object is scanned and audited from the code in it, which the linker c
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from pipelink_rules.actions.header_deps import require_declared
+from pipelink_rules.actions.prebuilt import finished_files
+from pipelink_rules.actions.requests import CompileRequest
 from pipelink_rules.audit.audit_role import audit_roles
-from pipelink_rules.compile.object import CompiledUnit, Inspect, compile_unit, digests
+from pipelink_rules.compile.object import compile_unit
 from pipelink_rules.compile.options import classify_options
 from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.compile.register_probe import link_probe, probe_role
 from pipelink_rules.compile.register_probe_source import probe_source
-from pipelink_rules.contract.header import emit_header
-from pipelink_rules.contract.sidecar import dump_interface, dump_sidecar
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error, labels
-from pipelink_rules.files.atomic import write_text
+from pipelink_rules.contract.header import digest_of, emit_header
+from pipelink_rules.contract.sidecar import dump_interface, dump_sidecar, load_sidecar
+from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
+from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.files.atomic import sha256, write_bytes, write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.source_span import Span
@@ -33,16 +36,6 @@ from pipelink_rules.toolkit.ptx import read_ptx
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _OPERATION = re.compile(r"\b(pl_\w+)\s*\(")
-
-
-@dataclass(frozen=True)
-class CompiledVariant:
-    """The files of a variant and their contents."""
-
-    variant: Variant  # with the results of the register probe
-    build: BuildRecord
-    folder: Path
-    warnings: str  # of the compiler and of inconclusive audits
 
 
 @dataclass(frozen=True)
@@ -60,143 +53,107 @@ class ObjectRecord:
     warnings: str = ""
 
 
-def compile_variant(
-    variant: Variant,
-    sources: Sequence[str | Path],
-    includes: Iterable[str | Path],
-    copts: Iterable[str],
-    defines: Iterable[str],
-    arch: str,
-    toolkit: Toolkit,
-    out_dir: str | Path,
-    headers: Iterable[str | Path] = (),
-    *,
-    runtime: str | Path,
-    inspect: Inspect | None = None,
-    strict: bool = False,
-) -> CompiledVariant:
-    """Compile and probe a variant into `out_dir`, where nothing is written on failure.
-
-    sources: .cu files, relative to the working folder.  headers: further files searched to locate
-    a diagnostic.  runtime: the release runtime of this arch and of the variant's flags, which the
-    probe links.  inspect: called with (source, dependency file) after the compiler has run.
-    strict: warnings are errors.  Raise PL0901..PL0913, PL0926, PL1209, PL1215 or the errors of
-    `inspect`.
-    """
-    folder, stem = Path(out_dir), variant.contract.component
-    folders = tuple(str(path) for path in includes)
-    passing = [folder / f"{stem}{suffix}" for suffix in (".object.json", ".probe.fatbin")]
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            probe = pool.submit(compile_probe, variant, folders, arch, toolkit, folder)
-            try:
-                record = compile_code(
-                    variant, sources, folders, copts, defines, arch, toolkit, folder, headers,
-                    inspect=inspect, strict=strict,
-                )  # fmt: skip
-            finally:
-                probe.exception()  # errors of the code are reported first
-            probe.result()
-        measured, build = probe_variant(variant, arch, toolkit, folder, runtime)
-    except BaseException:
-        passing += [folder / f"{stem}{suffix}" for suffix in (".fatbin", ".shadow.ptx")]
-        raise
-    finally:
-        for path in passing:
-            path.unlink(missing_ok=True)
-    return CompiledVariant(measured, build, folder, record.warnings)
-
-
-def compile_probe(
-    variant: Variant, includes: Iterable[str], arch: str, toolkit: Toolkit, out_dir: str | Path
-) -> None:
-    """Write `<component>.contract.cuh` and `<component>.probe.fatbin`, independent of sources."""
-    folder, stem = Path(out_dir), variant.contract.component
-    _write_header(variant, folder)
-    with work_folder(folder) as work:
-        source, probe = work / "probe.cu", work / "probe.fatbin"
-        source.write_text(probe_source(variant), encoding="utf-8")
-        unit = Unit(str(source), arch, (str(folder), *includes), (), variant.flags, (), False)
-        argv = fatbin_argv(toolkit, unit, str(probe))
-        compile_checked(argv, toolkit, Subject(f"the register probe of `{stem}`"))
-        os.replace(probe, folder / f"{stem}.probe.fatbin")
-
-
-def compile_code(
-    variant: Variant,
-    sources: Sequence[str | Path],
-    includes: Iterable[str],
-    copts: Iterable[str],
-    defines: Iterable[str],
-    arch: str,
-    toolkit: Toolkit,
-    out_dir: str | Path,
-    headers: Iterable[str | Path] = (),
-    *,
-    inspect: Inspect | None = None,
-    strict: bool = False,
+def compile_component(
+    request: CompileRequest, toolkit: Toolkit, inputs: Iterable[str]
 ) -> ObjectRecord:
-    """Compile, scan and audit; write `<component>.fatbin`, `.shadow.ptx` and `.object.json`."""
-    folder, contract = Path(out_dir), variant.contract
-    stem = contract.component
+    """Compile, scan and audit; write `<component>.fatbin`, `.shadow.ptx` and `.object.json`.
+
+    inputs: every file that the build tracks for it.  A header that the compiler read but that is
+    not among them is an error, and no file is written.
+    """
+    variant, folder = request.variant(), Path(request.out_dir)
+    stem = variant.contract.component
     header = _write_header(variant, folder)
-    options = classify_options(copts)
+    options = classify_options(request.copts)
     unit = Unit(
-        _one_source(sources, folder, stem),
-        arch,
-        (str(folder), *includes),
-        tuple(defines),
+        _one_source(request.sources, folder, stem),
+        request.arch,
+        (str(folder), *request.includes),
+        request.defines,
         variant.flags or options.flags,
         options.other,
-        strict,
+        request.strict,
     )
-    subject = Subject(f"component `{stem}`", contract, header)
+
+    def inspect(source: str, depfile: Path) -> None:
+        system = (*toolkit.includes, request.out_dir)
+        allowed = (source, *inputs)
+        require_declared(request.label, source, depfile, allowed, system, request.declared)
+
     with work_folder(folder) as work:
+        subject = Subject(f"component `{stem}`", variant.contract, header)
         compiled = compile_unit(unit, toolkit, work, subject, inspect)
         texts = {
-            str(file): Path(file).read_text(encoding="utf-8", errors="replace")
-            for file in (*sources, *headers)
+            file: Path(file).read_text(encoding="utf-8", errors="replace")
+            for file in (*request.sources, *request.declared)
             if Path(file).is_file()
         }
         code = compiled.ptx.read_text(encoding="utf-8")
-        inconclusive = _check_code(code, variant, Sources(texts), unit.includes, strict)
-        record = _record(compiled, toolkit, stem, inconclusive)
+        audited = _check_code(code, variant, Sources(texts), unit.includes, request.strict)
+        record = ObjectRecord(
+            toolkit=toolkit.version,
+            fingerprint=toolkit.fingerprint,
+            command=compiled.command,
+            objects=(
+                (f"{stem}.fatbin", sha256(compiled.fatbin)),
+                (f"{stem}.shadow.ptx", sha256(compiled.ptx)),
+            ),
+            weak=compiled.weak,
+            codegen=codegen_of(compiled.fatbin, toolkit),
+            warnings="\n".join(filter(None, [compiled.warnings, audited])),
+        )
         os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
         os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
         write_json(folder / f"{stem}.object.json", record)
     return record
 
 
-def probe_variant(
-    variant: Variant, arch: str, toolkit: Toolkit, out_dir: str | Path, runtime: str | Path
-) -> tuple[Variant, BuildRecord]:
-    """Probe the object; write `<component>.interface.json` and `.contract.yaml`."""
-    folder, contract = Path(out_dir), variant.contract
+def compile_probe(request: CompileRequest, toolkit: Toolkit) -> None:
+    """Write `<component>.contract.cuh` and `<component>.probe.fatbin`, independent of sources."""
+    variant, folder = request.variant(), Path(request.out_dir)
+    stem = variant.contract.component
+    _write_header(variant, folder)
+    with work_folder(folder) as work:
+        source, probe = work / "probe.cu", work / "probe.fatbin"
+        source.write_text(probe_source(variant), encoding="utf-8")
+        includes = (str(folder), *request.includes)
+        unit = Unit(str(source), request.arch, includes, flags=variant.flags, strict=False)
+        argv = fatbin_argv(toolkit, unit, str(probe))
+        compile_checked(argv, toolkit, Subject(f"the register probe of `{stem}`"))
+        os.replace(probe, folder / f"{stem}.probe.fatbin")
+
+
+def probe_component(request: CompileRequest, runtime: str, toolkit: Toolkit) -> None:
+    """Write `<component>.interface.json` and `.contract.yaml` with the needs of the object.
+
+    runtime: the release runtime for the target and the flags of the variant.
+    """
+    variant, arch, folder = request.variant(), request.arch, Path(request.out_dir)
+    contract = variant.contract
     stem = contract.component
     record = read_json(folder / f"{stem}.object.json", ObjectRecord)
     subject = Subject(f"component `{stem}`", contract)
     objects = (folder / f"{stem}.fatbin", folder / f"{stem}.probe.fatbin", runtime)
     with work_folder(folder) as work:
         linked = link_probe(objects, arch, toolkit, work, subject)
-        probes = [
+        probes = tuple(
             (role.name, probe_role(variant, role, linked, arch, toolkit, work))
             for role in contract.roles
-        ]
+        )
     check_measurements(contract.roles, dict(probes), stem)
-    measured = replace(variant, measured=tuple(probes))
+    measured = replace(variant, measured=probes)
     build = BuildRecord(
         toolkit=record.toolkit,
         fingerprint=record.fingerprint,
         command=record.command,
         objects=record.objects,
-        probe=measured.measured,
+        probe=probes,
         weak=record.weak,
         codegen=record.codegen,
         extra=(("arch", arch),),
     )
     write_text(folder / f"{stem}.interface.json", dump_interface(measured))
     write_text(folder / f"{stem}.contract.yaml", dump_sidecar(measured, build))
-    return measured, build
 
 
 def _write_header(variant: Variant, folder: Path) -> str:
@@ -219,8 +176,8 @@ def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
 
 def _check_code(
     code: str, variant: Variant, sources: Sources, includes: Iterable[str | Path], strict: bool
-) -> tuple[Diagnostic, ...]:
-    """Raise errors of the scan and the audit of PTX; return inconclusive audits."""
+) -> str:
+    """Raise errors of the scan and the audit of PTX; return one line per inconclusive audit."""
     module = read_ptx(code)
     violations = scan(module, variant, sources, runtime_operations(includes))
     if violations:
@@ -228,7 +185,7 @@ def _check_code(
     audited = audit_roles(module, variant, strict=strict)
     if any(item.severity == "error" for item in audited):
         raise PipelinkError(audited)
-    return tuple(audited)
+    return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in audited)
 
 
 def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
@@ -242,7 +199,7 @@ def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
 
 def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], stem: str) -> None:
     """Raise PL0910 for roles whose contract declares fewer registers than the probe measured."""
-    exceeded = []
+    sink = DiagnosticSink()
     for role in roles:
         found = measured[role.name]
         if role.scheduler:  # runs in other roles, whose linked code is audited
@@ -253,62 +210,71 @@ def check_measurements(roles: Iterable[Role], measured: Mapping[str, Measured], 
         ):
             probed = clause == "min" and role.registers.probed  # nothing is declared
             if not probed and declared is not None and declared < needed:
-                diagnostic = Diagnostic(
+                sink.add(
                     "PL0910",
                     f"role `{role.name}` of `{stem}` needs {needed} registers {why}, but its "
                     f"contract declares {declared}",
-                    labels((role.where("registers"), f"registers: {clause} is {declared}")),
+                    (role.where("registers"), f"registers: {clause} is {declared}"),
                     expected=f"{clause}: {needed} or more",
                     found=f"{clause}: {declared}",
                     at_run_time="the placement assigns too few registers, and the kernel spills",
                     suggestions=(f"set registers: {{{clause}: {needed}}} in the contract",),
                     subject=f"{stem}.{role.name}.{clause}",
                 )
-                exceeded.append(diagnostic)
-    if exceeded:
-        raise PipelinkError(exceeded)
-
-
-def _record(
-    compiled: CompiledUnit, toolkit: Toolkit, stem: str, inconclusive: Iterable[Diagnostic]
-) -> ObjectRecord:
-    objects = dict(digests((compiled.fatbin, compiled.ptx)))
-    return ObjectRecord(
-        toolkit=toolkit.version,
-        fingerprint=toolkit.fingerprint,
-        command=compiled.command,
-        objects=(
-            (f"{stem}.fatbin", objects[compiled.fatbin.name]),
-            (f"{stem}.shadow.ptx", objects[compiled.ptx.name]),
-        ),
-        weak=compiled.weak,
-        codegen=codegen_of(compiled.fatbin, toolkit),
-        warnings="\n".join(filter(None, [compiled.warnings, audit_summaries(inconclusive)])),
-    )
-
-
-def audit_summaries(inconclusive: Iterable[Diagnostic]) -> str:
-    """Return one line for each inconclusive audit."""
-    return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in inconclusive)
+    sink.raise_if_any()
 
 
 # -- prebuilt objects: audited from the code in the fat binary, without adjacent PTX files ---------
-def audit_object(
-    variant: Variant,
-    path: str | Path,
-    arch: str,
-    toolkit: Toolkit,
-    folder: str | Path,
-    includes: Iterable[str | Path],
-    *,
-    strict: bool = False,
+def unpack_prebuilt(
+    sidecar: str, out_dir: str, arch: str, includes: Iterable[str], toolkit: Toolkit, strict: bool
 ) -> str:
-    """Scan and audit a prebuilt object like a compiled one; return its inconclusive audits.
+    """Write object, shadow and record of a variant from prebuilt ones; return warnings.
 
-    folder: for temporary files.
+    includes: of the device ABI.  The warnings state which audits are inconclusive; with `strict`
+    these are errors.  Raise PL0904 if an object is missing, differs
+    from its sidecar, or was built for another device ABI, and every error that the compilation of a
+    component raises.
     """
-    code = code_of_object(path, arch, toolkit, folder)
-    return audit_summaries(_check_code(code, variant, Sources({}), includes, strict))
+    variant, build = load_sidecar(sidecar)
+    stem = variant.contract.component
+    recorded = dict(build.objects)
+    _, *delivered = map(Path, finished_files(sidecar))
+    for path in delivered:
+        found = sha256(path) if path.is_file() else "no such file"
+        if found != recorded.get(path.name, "not in the sidecar"):
+            expected = f"sha256 {recorded.get(path.name)}"
+            raise _mismatch(sidecar, str(path), expected, f"sha256 {found}")
+    digest = digest_of(variant, variant.flags)
+    if digest != variant.digest:
+        raise _mismatch(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
+    code = code_of_object(delivered[0], arch, toolkit, out_dir)
+    warnings = _check_code(code, variant, Sources({}), includes, strict)
+    for path in delivered:
+        write_bytes(Path(out_dir, path.name), path.read_bytes())
+    record = ObjectRecord(
+        toolkit=build.toolkit,
+        fingerprint=build.fingerprint,
+        command=build.command,
+        objects=build.objects,
+        weak=build.weak,
+        codegen=build.codegen,
+        warnings=warnings,
+    )
+    write_json(Path(out_dir, f"{stem}.object.json"), record)
+    return warnings
+
+
+def _mismatch(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:
+    return error(
+        "PL0904",
+        f"{Path(name).name} does not match its sidecar, or was built by another version",
+        Label(Span(name)),
+        Label(Span(sidecar), "the sidecar") if name != sidecar else None,
+        expected=expected,
+        found=found,
+        suggestions=("deliver object and sidecar of one build, built by this version, together",),
+        subject=name,
+    )
 
 
 def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | Path) -> str:
@@ -321,7 +287,7 @@ def code_of_object(path: str | Path, arch: str, toolkit: Toolkit, folder: str | 
             raise error(
                 "PL0904",
                 f"cannot read the code of {Path(path).name}",
-                Label(Span(str(path))),
+                Span(str(path)),
                 expected=f"link-time code for {arch}",
                 found=quote(output.text) or "no code",
                 notes=(command_note(output),),

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.model.source_span import Span
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">\n]+)[">]', re.M)
@@ -65,13 +66,8 @@ def undeclared(
         absolute(folder).rstrip("/") + "/" for folder in (*SYSTEM_FOLDERS, *system) if folder
     )
     names = {absolute(name): name for name in used}
-    return tuple(
-        sorted(
-            name
-            for path, name in names.items()
-            if path not in known and not path.startswith(folders)
-        )
-    )
+    hidden = [path for path in names if path not in known and not path.startswith(folders)]
+    return tuple(sorted(names[path] for path in hidden))
 
 
 def require_declared(
@@ -88,36 +84,29 @@ def require_declared(
     reachable: headers of `deps=`, which are declared, but which no `#include` line reaches.
     """
     if not Path(depfile).is_file():
-        raise PipelinkError(
-            Diagnostic(
-                "PL1313",
-                f"the compiler wrote no dependency file for {source}",
-                (Label(Span(source)),),
-                expected="a dependency file from nvcc -MMD",
-                found="none",
-                suggestions=(
-                    "set PIPELINK_CUDA to a toolkit whose bin/nvcc is the compiler, not a wrapper",
-                ),
-                subject=label,
-            )
+        raise error(
+            "PL1313",
+            f"the compiler wrote no dependency file for {source}",
+            Span(source),
+            expected="a dependency file from nvcc -MMD",
+            found="none",
+            suggestions=(
+                "set PIPELINK_CUDA to a toolkit whose bin/nvcc is the compiler, not a wrapper",
+            ),
+            subject=label,
         )
     hidden = {os.path.realpath(os.path.join(base, name)) for name in reachable}
-    findings = []
+    through_macro = "no `#include` line names it: it is reached through a macro or an option"
+    sink = DiagnosticSink()
     for name in undeclared(read_depfile(depfile), allowed, system, base):
-        through_macro = os.path.realpath(os.path.join(base, name)) in hidden
-        findings.append(
-            Diagnostic(
-                "PL1303",
-                f"{label} includes `{name}` without declaring it",
-                (Label(Span(source), "included from here"),),
-                expected="every header in `hdrs=` of the component or of one of its `deps=`",
-                found=f"`{name}` in the dependency file of the compiler",
-                notes=("no `#include` line names it: it is reached through a macro or an option",)
-                if through_macro
-                else (),
-                suggestions=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),
-                subject=f"{label} {name}",
-            )
+        sink.add(
+            "PL1303",
+            f"{label} includes `{name}` without declaring it",
+            (Span(source), "included from here"),
+            expected="every header in `hdrs=` of the component or of one of its `deps=`",
+            found=f"`{name}` in the dependency file of the compiler",
+            notes=(through_macro,) if os.path.realpath(os.path.join(base, name)) in hidden else (),
+            suggestions=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),
+            subject=f"{label} {name}",
         )
-    if findings:
-        raise PipelinkError(findings)
+    sink.raise_if_any()

@@ -9,32 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pipelink_rules.actions import paths
 from pipelink_rules.actions.stage_actions import allowed_findings
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import read_json, write_json
-from pipelink_rules.model.linked_kernel import Audit, TwinReport
+from pipelink_rules.model.linked_kernel import Audit
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 if TYPE_CHECKING:
+    from pipelink_rules.link.twin import TwinUnit
     from pipelink_rules.report.diff import Link
-
-
-@dataclass(frozen=True)
-class LinkRequest:
-    """A link.  Paths are relative to the top."""
-
-    objects: tuple[str, ...]
-    sidecars: tuple[str, ...]
-    program: str
-    placement: str
-    arch: str
-    backend: str
-    cubin: str
-    audit: str
-    times: str  # seconds of the link, for the table; no output: it differs from run to run
 
 
 @dataclass(frozen=True)
@@ -46,66 +31,59 @@ class LinkTimes:
     link_seconds: float
 
 
-def link_image(request: LinkRequest, toolkit: Toolkit, spec: MegakernelSpec | None = None) -> Audit:
-    """Write the cubin and its audit; remove both if the audit finds a difference.
+def link_image(
+    objects: Sequence[str],
+    sidecars: Sequence[str],
+    program: str,
+    placement: str,
+    backend: str,
+    stem: str,
+    times: str,
+    toolkit: Toolkit,
+    spec: MegakernelSpec | None = None,
+) -> None:
+    """Write `<stem>.cubin` and `<stem>.audit.json`; remove both if the audit finds a difference.
 
-    spec: the declaration with its source locations; the program of a build has none.
+    times: the file for the seconds of the link, for the table; no output of the build, because they
+    differ from run to run.  spec: the declaration with its source locations; the program of a build
+    has none.
     """
     from pipelink_rules.link.audit_kernel import audit
     from pipelink_rules.link.link import link
     from pipelink_rules.place.problem import read_placement
 
-    program = read_json(request.program, Program)
+    known = read_json(program, Program)
     if spec is not None:
-        program = replace(program, spec=spec)
-    placement = read_placement(request.placement, program)
-    log = link(
-        request.objects,
-        program.name,
-        request.arch,
-        toolkit,
-        request.backend,
-        request.cubin,
-        sidecars=request.sidecars,
-    )
+        known = replace(known, spec=spec)
+    placed = read_placement(placement, known)
+    cubin = f"{stem}.cubin"
+    log = link(objects, known.name, known.target, toolkit, backend, cubin, sidecars=sidecars)
     try:
-        found: Audit = audit(request.cubin, program, placement, log, toolkit)
-        write_json(request.audit, found)
+        write_json(f"{stem}.audit.json", audit(cubin, known, placed, log, toolkit))
     except BaseException:
-        Path(request.cubin).unlink(missing_ok=True)
+        Path(cubin).unlink(missing_ok=True)
         raise
-    write_json(request.times, LinkTimes(round(log.seconds, 3)))
-    return found
+    write_json(times, LinkTimes(round(log.seconds, 3)))
 
 
-@dataclass(frozen=True)
-class ReportRequest:
-    """The reports about a link and their files.  Paths are relative to the top."""
+def write_reports(stem: str, runtime: str) -> None:
+    """Write `<stem>.manifest.json` for the launcher, `<stem>.map.txt` and `<stem>.html`.
 
-    program: str
-    check: str
-    placement: str
-    audit: str
-    cubin: str
-    runtime: str  # the build of the device runtime that was linked, whatever was declared
-    manifest: str
-    map: str
-    page: str
-
-
-def write_reports(request: ReportRequest) -> None:
-    """Write `<name>.manifest.json` for the launcher, `<name>.map.txt` and `<name>.html`."""
+    runtime: the build of the device runtime that was linked, whatever was declared.
+    """
     from pipelink_rules.place.problem import read_placement
     from pipelink_rules.report.html_map import render_page
     from pipelink_rules.report.manifest import manifest_of
     from pipelink_rules.report.map import render_map
 
-    program = replace(read_json(request.program, Program), runtime=request.runtime)
-    placement, audit = read_placement(request.placement, program), read_json(request.audit, Audit)
-    allowed = allowed_findings(program, placement, request.check)
-    write_json(request.manifest, manifest_of(program, placement, audit, request.cubin, allowed))
-    write_text(request.map, render_map(program, placement, audit, allowed))
-    write_text(request.page, render_page(program, placement, audit, allowed))
+    program = replace(read_json(f"{stem}.program.json", Program), runtime=runtime)
+    placement = read_placement(f"{stem}.placement.json", program)
+    audit = read_json(f"{stem}.audit.json", Audit)
+    allowed = allowed_findings(program, placement, f"{stem}.check.json")
+    manifest = manifest_of(program, placement, audit, f"{stem}.cubin", allowed)
+    write_json(f"{stem}.manifest.json", manifest)
+    write_text(f"{stem}.map.txt", render_map(program, placement, audit, allowed))
+    write_text(f"{stem}.html", render_page(program, placement, audit, allowed))
 
 
 def read_link(folder: str | Path) -> Link:
@@ -136,95 +114,64 @@ def read_link(folder: str | Path) -> Link:
     )
 
 
-@dataclass(frozen=True)
-class TwinUnit:
-    """One variant and what its object was compiled from; paths relative to the top."""
+def build_twins(
+    stem: str,
+    units: Sequence[TwinUnit],
+    runtime: Sequence[str],
+    includes: Sequence[str],
+    backend: str,
+    toolkit: Toolkit,
+) -> None:
+    """Write `<stem>.twin.json` and the twins' cubins; raise PL0928 if the LTO twin differs.
 
-    variant: Variant
-    sources: tuple[str, ...]
-    includes: tuple[str, ...]  # the first is the folder of its generated header
-    defines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TwinRequest:
-    """The linked kernel and all its inputs.  Paths are relative to the top."""
-
-    units: tuple[TwinUnit, ...]
-    runtime: tuple[str, ...]  # sources
-    runtime_includes: tuple[str, ...]
-    glue: str
-    variants: str  # folder above the variants' own folders
-    program: str
-    placement: str
-    audit: str
-    cubin: str
-    arch: str
-    backend: str
-    build: str
-    lto_cubin: str
-    native_cubin: str
-    out: str
-
-
-def build_twins(request: TwinRequest, toolkit: Toolkit) -> TwinReport:
-    """Write `<name>.twin.json` and the twins' cubins; raise PL0928 if the LTO twin differs."""
+    runtime: sources of the device runtime.  includes: folders for the runtime and the glue.
+    """
     from pipelink_rules.link import twin
 
-    name = read_json(request.program, Program).name
-    units = [
-        twin.TwinUnit(u.variant, u.includes[0], u.sources, u.includes[1:], u.defines)
-        for u in request.units
-    ]
-    flags = request.units[0].variant.flags if request.units else ()
+    program = read_json(f"{stem}.plan.json", Program)
+    name, glue = program.name, f"{stem}.glue.cu"
+    cubin, lto, native = f"{stem}.cubin", f"{stem}.lto_twin.cubin", f"{stem}.native_twin.cubin"
     logs = twin.build_twins(
         name,
         units,
-        request.runtime,
-        request.glue,
-        (*request.runtime_includes, request.variants),
-        request.arch,
+        runtime,
+        glue,
+        includes,
+        program.target,
         toolkit,
-        request.backend,
-        request.lto_cubin,
-        request.native_cubin,
-        flags=flags,
+        backend,
+        lto,
+        native,
+        flags=units[0].variant.flags if units else (),
     )
-    report = twin.compare_twins(
-        name,
-        (request.cubin, None),
-        (request.lto_cubin, logs[0]),
-        (request.native_cubin, logs[1]),
-        toolkit,
-    )
-    write_json(request.out, report)
+    report = twin.compare_twins(name, (cubin, None), (lto, logs[0]), (native, logs[1]), toolkit)
+    out = Path(f"{stem}.twin.json")
     if not report.lto_identical:
-        Path(request.out).unlink(missing_ok=True)
-        raise PipelinkError(
-            Diagnostic(
-                "PL0928",
-                f"the machine code of `{name}` differs from its LTO twin: {report.lto_difference}",
-                (Label(Span(request.glue)),),
-                expected=f"the machine code of {request.lto_cubin}",
-                found=f"different machine code in {request.cubin}",
-                notes=("a component changes how another is compiled, or is not inlined",),
-                suggestions=("compare both with `pipelink diff` and report the case",),
-                subject=name,
-            )
+        out.unlink(missing_ok=True)
+        raise error(
+            "PL0928",
+            f"the machine code of `{name}` differs from its LTO twin: {report.lto_difference}",
+            Span(glue),
+            expected=f"the machine code of {lto}",
+            found=f"different machine code in {cubin}",
+            notes=("a component changes how another is compiled, or is not inlined",),
+            suggestions=("compare both with `pipelink diff` and report the case",),
+            subject=name,
         )
-    return report
+    write_json(out, report)
 
 
 def summary_text(build: str, names: Sequence[tuple[str, str]]) -> str:
     """Return the summary table; "" without a built megakernel.  names: (target, megakernel)."""
-    folders = [(arch, name, Path(build, arch, "megakernels", name)) for arch, name in names]
-    folders = [item for item in folders if (item[2] / f"{item[1]}.manifest.json").is_file()]
-    if not folders:
+    rows = []
+    for arch, name in names:
+        stem = Path(paths.megakernel_stem(build, arch, name))
+        if stem.with_name(f"{name}.manifest.json").is_file():
+            rows.append((str(stem.parent), arch, name, link_seconds(build, arch, name)))
+    if not rows:
         return ""
-    times = {(arch, name): link_seconds(build, arch, name) for arch, name, _ in folders}
     from pipelink_rules.report.summary_table import table_of_folders
 
-    rows = [(str(folder), arch, name, times[arch, name]) for arch, name, folder in folders]
     return str(table_of_folders(rows))
 
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, labels
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import InstanceSpec, MegakernelSpec
-from pipelink_rules.model.variant import BuildRecord, Variant
+from pipelink_rules.model.variant import Variant
 
+_FINISHED = (".contract.yaml", ".fatbin", ".shadow.ptx")
 _COMBINATIONS = 64  # of variants to try where the declaration leaves several open
 
 
@@ -20,14 +21,12 @@ class Prebuilt:
     variant: Variant
     sidecars: tuple[tuple[str, str], ...]  # (target, path), sorted
 
-    @property
-    def archs(self) -> tuple[str, ...]:
-        """The targets that have an object."""
-        return tuple(arch for arch, _ in self.sidecars)
 
-    def sidecar(self, arch: str) -> str:
-        """Return the sidecar for a target; KeyError where there is none."""
-        return dict(self.sidecars)[arch]
+def finished_files(sidecar: str) -> tuple[str, ...]:
+    """Return the files of a prebuilt variant: the sidecar, and object and shadow beside it."""
+    path = Path(sidecar)
+    stem = path.name.removesuffix(".contract.yaml")
+    return tuple(str(path.with_name(stem + suffix)) for suffix in _FINISHED)
 
 
 def load_prebuilt(sidecars: Sequence[str]) -> tuple[Prebuilt, ...]:
@@ -38,20 +37,14 @@ def load_prebuilt(sidecars: Sequence[str]) -> tuple[Prebuilt, ...]:
     for path in sidecars:
         variant, build = load_sidecar(path)
         _, objects = found.setdefault(variant.digest, (variant, {}))
-        objects[arch_of(build)] = str(path)
+        objects[dict(build.extra).get("arch", "")] = str(path)  # "" where it is not recorded
     return tuple(
-        Prebuilt(replace(variant, prebuilt=str(Path(next(iter(o.values()))).parent)), _sorted(o))
-        for _, (variant, o) in sorted(found.items())
+        Prebuilt(
+            replace(variant, prebuilt=str(Path(next(iter(objects.values()))).parent)),
+            tuple(sorted(objects.items())),
+        )
+        for _, (variant, objects) in sorted(found.items())
     )
-
-
-def _sorted(objects: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(objects.items()))
-
-
-def arch_of(build: BuildRecord) -> str:
-    """Return the target an object was compiled for; "" where the sidecar does not say."""
-    return dict(build.extra).get("arch", "")
 
 
 def choose(
@@ -69,9 +62,13 @@ def choose(
     if not open_:
         return spec, {}
     options = {item.name: _fitting(item, prebuilt[item.label]) for item in open_}
-    findings = [
-        _none_fits(spec, item, prebuilt[item.label]) for item in open_ if not options[item.name]
-    ]
+    findings = []
+    for item in open_:
+        if not options[item.name]:
+            given = ", ".join(f"{name}={value}" for name, value in item.arguments)
+            message = f"no prebuilt variant of `{item.label}` has {given or 'these parameters'}"
+            fixes = ("set the parameters of a delivered variant", "or build it from source")
+            findings.append(_refused(spec, item, message, given, prebuilt[item.label], fixes))
     if findings:
         raise PipelinkError(findings)
     combinations = [
@@ -82,14 +79,13 @@ def choose(
         combinations = _that_bind(spec, combinations, contracts, flags)
     if len(combinations) != 1:
         raise PipelinkError(
-            Diagnostic(
-                "PL1310",
+            _refused(
+                spec,
+                item,
                 f"ambiguous prebuilt variant for `{item.name}`",
-                _places(spec, item),
-                expected="parameters that select one variant",
-                found="; ".join(_arguments(one.variant) for one in options[item.name]),
-                suggestions=(f"set the parameters in which they differ in `{item.name}`",),
-                subject=f"{spec.name}.{item.name}",
+                "parameters that select one variant",
+                options[item.name],
+                (f"set the parameters in which they differ in `{item.name}`",),
             )
             for item in open_
             if len(options[item.name]) > 1
@@ -155,25 +151,24 @@ def _filled(spec: MegakernelSpec, chosen: Mapping[str, Prebuilt]) -> MegakernelS
     )
 
 
-def _none_fits(
-    spec: MegakernelSpec, item: InstanceSpec, candidates: Sequence[Prebuilt]
+def _refused(
+    spec: MegakernelSpec,
+    item: InstanceSpec,
+    message: str,
+    expected: str,
+    candidates: Sequence[Prebuilt],
+    suggestions: tuple[str, ...],
 ) -> Diagnostic:
-    given = ", ".join(f"{name}={value}" for name, value in item.arguments)
+    found = (
+        " ".join(f"{name}={value}" for name, value in one.variant.arguments) or "no parameters"
+        for one in candidates
+    )
     return Diagnostic(
         "PL1310",
-        f"no prebuilt variant of `{item.label}` has {given or 'these parameters'}",
-        _places(spec, item),
-        expected=given,
-        found="; ".join(_arguments(one.variant) for one in candidates) or "no variant",
-        suggestions=("set the parameters of a delivered variant", "or build it from source"),
+        message,
+        labels((spec.where("instances", item.name), f"instance of {item.label}")),
+        expected=expected,
+        found="; ".join(found) or "no variant",
+        suggestions=suggestions,
         subject=f"{spec.name}.{item.name}",
     )
-
-
-def _places(spec: MegakernelSpec, item: InstanceSpec) -> tuple[Label, ...]:
-    where = spec.where("instances", item.name)
-    return (Label(where, f"instance of {item.label}"),) if where else ()
-
-
-def _arguments(variant: Variant) -> str:
-    return " ".join(f"{name}={value}" for name, value in variant.arguments) or "no parameters"

@@ -4,6 +4,7 @@ The bound contracts themselves are needed only when an action runs.  The request
 run to run, so that a null build reads no contract.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipelink_rules.actions.build_key import Signatures
@@ -60,6 +61,22 @@ class Nouns:
     prebuilt: dict[str, Prebuilt]  # instances without a source
 
 
+@dataclass(frozen=True)
+class CompileRequest:
+    """A variant to compile or to import.  Paths are relative to the folder of the build's top."""
+
+    label: str
+    variant: Callable[[], Variant]  # in full, when an action runs
+    sources: tuple[str, ...]
+    includes: tuple[str, ...]
+    copts: tuple[str, ...]  # without code-generation flags: those are the variant's
+    defines: tuple[str, ...]
+    arch: str
+    out_dir: str
+    declared: tuple[str, ...]  # headers of the component and of what it depends on
+    strict: bool = False  # warnings and inconclusive audits are errors
+
+
 def requests_of(nouns: Nouns, signatures: Signatures) -> RequestedMegakernel:
     """Return the names and digests of a resolved megakernel."""
     instances = []
@@ -76,8 +93,6 @@ def requests_of(nouns: Nouns, signatures: Signatures) -> RequestedMegakernel:
         )
         sidecars = prebuilt.sidecars if prebuilt else ()
         instances.append(RequestedInstance(item.name, item.label, known, sidecars))
-    spec = nouns.spec
-    digest = signatures.of(spec)
-    return RequestedMegakernel(
-        spec.name, spec.archs, spec.runtime, digest, tuple(instances), spec.cluster
-    )
+    spec, found = nouns.spec, tuple(instances)
+    text = signatures.of(spec)
+    return RequestedMegakernel(spec.name, spec.archs, spec.runtime, text, found, spec.cluster)

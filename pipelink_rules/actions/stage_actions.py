@@ -16,11 +16,6 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
 
 
-def write_spec(spec: MegakernelSpec, out: str | Path) -> None:
-    """`<name>.spec.json`."""
-    write_json(out, spec)
-
-
 def check_program(
     spec: MegakernelSpec, variants: Mapping[str, Variant], arch: str, out: str | Path
 ) -> tuple[Diagnostic, ...]:
@@ -66,9 +61,7 @@ def collect_program(
     write_json(program_out, program)
 
 
-def place_program(
-    program: str | Path, out: str | Path, previous: str | Path | None = None
-) -> Placement:
+def place_program(program: str, out: str, previous: str | None = None) -> None:
     """Write `<name>.placement.json`.  previous: a placement to keep where that costs nothing.
 
     The chosen stage counts are checked again, because the check before the placement only samples
@@ -79,10 +72,9 @@ def place_program(
 
     before = read_json(previous, Placement) if previous else None
     collected = read_json(program, Program)
-    placement: Placement = place(placement_problem(collected), before)
+    placement = place(placement_problem(collected), before)
     _live(collected, placement)
     write_json(out, placement)
-    return placement
 
 
 def write_glue(program: str | Path, placement: str | Path, out: str | Path) -> None:

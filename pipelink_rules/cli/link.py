@@ -34,13 +34,8 @@ def add_link_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_link(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
-    from pipelink_rules.actions.link_actions import (
-        LinkRequest,
-        ReportRequest,
-        link_image,
-        write_reports,
-    )
-    from pipelink_rules.actions.paths import runtime_fatbin, variant_files
+    from pipelink_rules.actions import paths
+    from pipelink_rules.actions.link_actions import link_image, write_reports
     from pipelink_rules.toolkit.find import find_toolkit
 
     file = megakernel_in(arguments.folder, ".program.json")
@@ -59,49 +54,36 @@ def run_link(arguments: argparse.Namespace) -> int:
             suggestions=("pass another folder with -o",),
         )
     variants = {item.variant.name: item.variant for item in program.instances}
-    files = [variant_files(program.target, variant) for _, variant in sorted(variants.items())]
+    files = [
+        paths.variant_files(str(build), program.target, key, variant.contract.component)
+        for key, variant in sorted(variants.items())
+    ]
     toolkit = find_toolkit(build)
-    inputs = [str(build / item.fatbin) for item in files]
-    inputs += [str(file.parent / f"{name}.glue.fatbin")]
+    inputs = [*(item.fatbin for item in files), str(file.parent / f"{name}.glue.fatbin")]
     for item in inputs:
         existing(item)
     flags = next((variant.flags for variant in variants.values()), ())
     build_of = runtime_build(runtime, program.cluster)
     # Only the runtime that the program asks for was kept up to date by its build.
-    kept = build / runtime_fatbin(program.target, build_of, flags)
+    kept = Path(paths.runtime_fatbin(str(build), program.target, build_of, flags))
     declared = runtime_build(program.runtime, program.cluster)
     if build_of != declared or not kept.is_file():
         kept = _runtime(out / kept.name, program.target, build_of, flags, toolkit)
-    inputs.append(str(kept))
-    plan = file.parent / f"{name}.plan.json"
-    request = LinkRequest(
-        objects=tuple(inputs),
-        sidecars=tuple(str(build / item.sidecar) for item in files),
-        program=str(plan if plan.is_file() else file),
-        placement=str(file.parent / f"{name}.placement.json"),
-        arch=program.target,
-        backend=arguments.linker,
-        cubin=str(out / f"{name}.cubin"),
-        audit=str(out / f"{name}.audit.json"),
-        times=str(out / f"{name}.times.json"),
+    plan, stem = file.parent / f"{name}.plan.json", str(out / name)
+    link_image(
+        [*inputs, str(kept)],
+        [item.sidecar for item in files],
+        str(plan if plan.is_file() else file),
+        str(file.parent / f"{name}.placement.json"),
+        arguments.linker,
+        stem,
+        f"{stem}.times.json",
+        toolkit,
     )
-    link_image(request, toolkit)
     for suffix in ("program.json", "check.json", "placement.json"):
         if (file.parent / f"{name}.{suffix}").is_file():
-            shutil.copyfile(file.parent / f"{name}.{suffix}", out / f"{name}.{suffix}")
-    write_reports(
-        ReportRequest(
-            program=str(out / f"{name}.program.json"),
-            check=str(out / f"{name}.check.json"),
-            placement=request.placement,
-            audit=request.audit,
-            cubin=request.cubin,
-            runtime=runtime,
-            manifest=str(out / f"{name}.manifest.json"),
-            map=str(out / f"{name}.map.txt"),
-            page=str(out / f"{name}.html"),
-        )
-    )
+            shutil.copyfile(file.parent / f"{name}.{suffix}", f"{stem}.{suffix}")
+    write_reports(stem, runtime)
     sys.stdout.write(f"{name}: linked by {arguments.linker}, runtime {runtime}, into {out}\n")
     allowed = read_json(out / f"{name}.manifest.json", Manifest).allowed
     sys.stdout.writelines(f"{line}\n" for line in allowed_lines(allowed))

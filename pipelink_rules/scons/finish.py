@@ -1,12 +1,10 @@
 """After all declarations: nodes, aliases, help text, and the summary at the end of the build."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Unpack
 
 import SCons.Errors
 import SCons.Script
@@ -14,20 +12,15 @@ import SCons.Script
 from pipelink_rules.actions import labels, paths
 from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.actions.requests import RequestedInstance
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import Details, PipelinkError, error
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.files.atomic import write_text
 from pipelink_rules.model.program import runtime_build
-from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.graph import Graph
-from pipelink_rules.scons.megakernel import MegakernelNodes, megakernel_nodes
+from pipelink_rules.scons.megakernel import MegakernelNodes
 from pipelink_rules.scons.options import help_text
 from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
 from pipelink_rules.scons.session import BUILD, RuntimeRule, Session, write_document
-
-if TYPE_CHECKING:
-    from pipelink_rules.scons.graph import Graph
-    from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
 
 
 def finish(env: Any) -> None:
@@ -77,7 +70,11 @@ class _Finish:
         fingerprint = session.toolkit.fingerprint if resolved and not cleaning else ""
         graph = Graph(self.env, session, self.resolver.component, fingerprint)
         aliases = [alias for item in resolved.values() for alias in self._megakernel(graph, item)]
-        self._archs_exist(aliases)
+        if session.megakernels and not aliases and not session.findings:
+            wanted = ",".join(session.options.archs)
+            message = f"no megakernel is declared for {wanted}"
+            fix = f"add {wanted} to `archs` of a megakernel"
+            raise error("PL1312", message, suggestions=(fix,), subject=wanted)
         _stop(session)
         self.env.Alias("megakernels", aliases)
         self.env.Default(aliases)
@@ -99,21 +96,16 @@ class _Finish:
             except PipelinkError as problem:
                 session.attempt(problem)
                 continue
-            nodes = megakernel_nodes(graph, item, arch, files_of, runtime)
+            nodes = MegakernelNodes(graph, item, arch, files_of, runtime)
             results += nodes.results
-            if _requested(spec.name, item, arch):
-                self._check_first(nodes)
+            if _requested(spec.name, arch):
+                # The check runs before every compilation, without being an input.
+                self.env.Requires([*nodes.variants, *nodes.results], nodes.check)
         if not results:
             return []
         label = str(session.megakernels[spec.name].label)
         self.env.Alias(label, results)
         return list(self.env.Alias(f"megakernels/{spec.name}", results))
-
-    def _check_first(self, nodes: MegakernelNodes) -> None:
-        """Order the check before every compilation, without making it an input."""
-        for node in nodes.variants:
-            self.env.Requires(node, nodes.check)
-        self.env.Requires(nodes.results, nodes.check)
 
     def _variant(
         self, graph: Graph, item: ResolvedMegakernel, instance: RequestedInstance, arch: str
@@ -129,79 +121,40 @@ class _Finish:
                 expected="components with different names",
                 suggestions=("rename one of them in its contract and in its declaration",),
             )
-
-        def noun() -> Variant:
-            return item.variant(name)
-
+        sidecars = dict(instance.sidecars)
+        if sidecars and arch not in sidecars:
+            raise self._error(
+                item,
+                name,
+                "PL1310",
+                f"{rule.label} has no prebuilt object for {arch}",
+                expected=arch,
+                found=", ".join(sidecars),
+                suggestions=(f"remove {arch} from `archs`, or deliver an object for it",),
+            )
         release = self._runtime("release")  # what the probe links, whatever runs
-        if instance.sidecars:
-            sidecars = dict(instance.sidecars)
-            if arch not in sidecars:
-                raise self._error(
-                    item,
-                    name,
-                    "PL1310",
-                    f"{rule.label} has no prebuilt object for {arch}",
-                    expected=arch,
-                    found=", ".join(sidecars),
-                    suggestions=(f"remove {arch} from `archs`, or deliver an object for it",),
-                )
-            return graph.prebuilt(arch, variant, noun, rule, sidecars[arch], release)
-        options = self.resolver.options(rule).other
-        return graph.variant(arch, variant, noun, rule, options, release)
+        options = () if sidecars else self.resolver.options(rule).other
+        noun = partial(item.variant, name)
+        return graph.variant(arch, variant, noun, rule, options, release, sidecars.get(arch, ""))
 
     def _error(
-        self,
-        item: ResolvedMegakernel,
-        name: str,
-        code: str,
-        text: str,
-        expected: str,
-        found: str = "",
-        suggestions: tuple[str, ...] = (),
+        self, item: ResolvedMegakernel, name: str, code: str, text: str, **clauses: Unpack[Details]
     ) -> PipelinkError:
-        where = item.where(name)
-        place = Label(where, f"`{name}` of {item.requested.name}") if where else None
-        subject = f"{item.requested.name}.{name}"
-        return error(
-            code,
-            text,
-            place,
-            expected=expected,
-            found=found,
-            suggestions=suggestions,
-            subject=subject,
-        )
+        place = (item.where(name), f"`{name}` of {item.requested.name}")
+        return error(code, text, place, subject=f"{item.requested.name}.{name}", **clauses)
 
     def _runtime(self, name: str) -> RuntimeRule:
         label = self.session.canonical(labels.Label(LIBRARY, "components/runtime", name))
         if label not in self.session.runtimes:
             self.session.library(self.env, label.package)
         if label not in self.session.runtimes:
-            known = [one.name for one in self.session.runtimes]
-            suggestions = similar_name_help(name, known)
-            raise error(
-                "PL1302",
-                f"unknown device runtime `{name}`",
-                suggestions=suggestions,
-                subject=name,
-            )
+            known = similar_name_help(name, [one.name for one in self.session.runtimes])
+            message = f"unknown device runtime `{name}`"
+            raise error("PL1302", message, suggestions=known, subject=name)
         return self.session.runtimes[label]
 
-    def _archs_exist(self, aliases: Iterable[Any]) -> None:
-        if self.session.megakernels and not list(aliases) and not self.session.findings:
-            wanted = ",".join(self.session.options.archs)
-            self.session.findings.append(
-                Diagnostic(
-                    "PL1312",
-                    f"no megakernel is declared for {wanted}",
-                    suggestions=(f"add {wanted} to `archs` of a megakernel",),
-                    subject=wanted,
-                )
-            )
 
-
-def _requested(name: str, item: ResolvedMegakernel, arch: str) -> bool:
+def _requested(name: str, arch: str) -> bool:
     """Return whether the command line requests this megakernel: only then its check runs first."""
     targets = [str(target).rstrip("/") for target in SCons.Script.COMMAND_LINE_TARGETS]
     if not targets:
@@ -240,7 +193,7 @@ def table(session: Session) -> None:
         (arch, name)
         for arch in sorted(os.listdir(session.build))
         for name in sorted(session.megakernels)
-        if f"{BUILD}/{arch}/megakernels/{name}/{name}.cubin" in session.actions
+        if f"{paths.megakernel_stem(BUILD, arch, name)}.cubin" in session.actions
     ]
     text = summary_text(BUILD, names)
     if text and not SCons.Script.GetOption("silent"):
@@ -261,25 +214,24 @@ def write_compile_commands(
         for instance in item.requested.instances:
             rule, variant = item.rules[instance.name], instance.variant
             arch = item.requested.archs[0]
-            files = paths.named_files(arch, variant.name, variant.component)
+            files = paths.variant_files(BUILD, arch, variant.name, variant.component)
             headers = graph.headers(rule.label)
-            for node in rule.srcs:
-                if str(node) in entries:
+            for name in map(str, rule.srcs):
+                if name in entries:
                     continue
                 unit = Unit(
-                    source=str(node),
+                    source=name,
                     arch=arch,
-                    includes=(f"{BUILD}/{files.folder}", *headers.folders),
+                    includes=(files.folder, *headers.folders),
                     defines=(*headers.defines, *rule.local_defines, "__CUDACC_RDC__"),
                     flags=variant.flags,
                     options=resolver.options(rule).other,
                 )
-                argv = fatbin_argv(session.toolkit, unit, f"{BUILD}/{files.fatbin}")
-                entries[str(node)] = {
-                    "arguments": argv,
+                entries[name] = {
+                    "arguments": fatbin_argv(session.toolkit, unit, files.fatbin),
                     "directory": str(session.top),
-                    "file": str(node),
-                    "output": f"{BUILD}/{files.fatbin}",
+                    "file": name,
+                    "output": files.fatbin,
                 }
     text = json.dumps([entries[key] for key in sorted(entries)], indent=1) + "\n"
     path = session.top / "compile_commands.json"

@@ -9,30 +9,27 @@ Besides its files every node depends on a Value: its request, the version of the
 and, where a tool runs, the fingerprint of the toolkit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from SCons.Scanner import ScannerBase
 
 from pipelink_rules.actions import labels, paths
 from pipelink_rules.actions.build_key import tool_version
-from pipelink_rules.actions.header_deps import includes_of, resolve
-from pipelink_rules.actions.requests import RequestedVariant
+from pipelink_rules.actions.header_deps import includes_of, require_declared, resolve
+from pipelink_rules.actions.prebuilt import finished_files
+from pipelink_rules.actions.requests import CompileRequest, RequestedVariant
+from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.action import Action
 from pipelink_rules.scons.session import BUILD, ComponentRule, IncludeScope, RuntimeRule, Session
 
-if TYPE_CHECKING:
-    from pipelink_rules.actions.compile_actions import CompileRequest
-
-
-Run = Callable[[tuple[str, ...]], None]
+Inputs = tuple[str, ...]  # all files that a node depends on
 
 
 @dataclass(frozen=True)
@@ -42,19 +39,6 @@ class Headers:
     folders: tuple[str, ...] = ()
     nodes: tuple[Any, ...] = ()
     defines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class NodeRequest:
-    """A node: what it does, the files it writes and reads, and what else its result depends on."""
-
-    stage: str  # whose sources are part of the signature
-    action: Action
-    targets: Sequence[str]  # below the build directory
-    sources: Sequence[Any]  # SCons nodes
-    key: Sequence[str]  # its request
-    headers: Headers | None = None  # what its source may include
-    tool: bool = False  # whether the toolkit is part of the signature
 
 
 @dataclass
@@ -68,22 +52,39 @@ class Graph:
     folders: dict[str, labels.Label] = field(default_factory=dict)  # variant -> its component
     _headers: dict[labels.Label, Headers] = field(default_factory=dict)
 
-    def add(self, request: NodeRequest) -> list[Any]:
-        """Add one node; return its files."""
-        stage, headers = request.stage, request.headers
-        fingerprint = self.fingerprint if request.tool else ""
-        text = "\0".join([stage, tool_version(stage), fingerprint, *request.key])
+    def add(
+        self,
+        stage: str,
+        action: Action,
+        targets: Sequence[str],
+        sources: Iterable[Any],
+        key: Iterable[str],
+        headers: Headers | None = None,
+        *,
+        tool: bool = False,
+    ) -> list[Any]:
+        """Add one node; return its files.
+
+        stage: its code is part of the signature.  sources: SCons nodes, or paths.  key: what else
+        the result depends on.  headers: what its source may include.  tool: whether the toolkit is
+        part of the signature.
+        """
+        text = "\0".join([stage, tool_version(stage), self.fingerprint if tool else "", *key])
         value = self.env.Value(hashlib.sha256(text.encode()).hexdigest())
-        names = [f"{BUILD}/{target}" for target in request.targets]
-        self.session.actions[names[0]] = request.action
+        self.session.actions[targets[0]] = action
+        make = self.env.PipelinkAction
         if headers is not None:
-            top = str(self.session.top)
-            self.session.scopes[names[0]] = IncludeScope(
-                tuple(os.path.join(top, folder) for folder in headers.folders),
+            make = self.env.PipelinkCompile
+            self.session.scopes[targets[0]] = IncludeScope(
+                tuple(os.path.join(self.session.top, folder) for folder in headers.folders),
                 {node.abspath: node for node in headers.nodes},
             )
-        make = self.env.PipelinkAction if headers is None else self.env.PipelinkCompile
-        return list(make([f"#{name}" for name in names], [*request.sources, value]))
+        nodes = [self.node(one) if isinstance(one, str) else one for one in sources]
+        return list(make([f"#{name}" for name in targets], [*nodes, value]))
+
+    def node(self, path: str) -> Any:
+        """Return a file; a relative path is below the top."""
+        return self.env.File(path if os.path.isabs(path) else f"#{path}")
 
     def headers(self, label: labels.Label) -> Headers:
         """Folders, headers and definitions that come with a dependency, the nearest first."""
@@ -112,17 +113,19 @@ class Graph:
         rule: ComponentRule,
         options: Sequence[str],
         release: RuntimeRule,
+        sidecar: str = "",
     ) -> paths.VariantFiles:
         """Return the files of a variant, compiled from its source and probed.
 
-        noun: the variant in full, for the steps.
+        noun: the variant in full, for the actions.  sidecar: of a prebuilt object, which is not
+        compiled.
         """
-        from pipelink_rules.actions.compile_actions import CompileRequest, compile_component
-
-        files = paths.named_files(arch, variant.name, variant.component)
-        if not self._first(files, variant, rule):
+        files = paths.variant_files(BUILD, arch, variant.name, variant.component)
+        self.folders[variant.name] = rule.label
+        if files.fatbin in self.session.actions:  # another megakernel requests it, too
             return files
-        headers = joined(self.headers(rule.label), Headers(_folders(rule.srcs)))
+        local = Headers(_folders(rule.srcs))
+        headers = self.abi() if sidecar else joined(self.headers(rule.label), local)
         request = CompileRequest(
             label=str(rule.label),
             variant=noun,
@@ -131,163 +134,140 @@ class Graph:
             copts=tuple(options),
             defines=(*headers.defines, *rule.local_defines),
             arch=arch,
-            out_dir=f"{BUILD}/{files.folder}",
-            declared=tuple(str(node) for node in headers.nodes),
+            out_dir=files.folder,
+            declared=tuple(map(str, headers.nodes)),
             strict=self.session.options.strict,
         )
-        header = self._header(files, variant, request)
-        headers = joined(headers, Headers(nodes=(header,)))
 
-        def run(inputs: tuple[str, ...]) -> None:
-            self.session.say(compile_component(request, self.session.toolkit, inputs))
+        def write_header(inputs: Inputs) -> None:
+            from pipelink_rules.contract.header import emit_header
 
-        key = [variant.code, arch, *request.copts, ""]
+            write_text(files.header, emit_header(noun()))
+
+        action = Action("Header", f"{rule.label} {variant.digest} for {arch}", write_header)
+        nodes = self.add("header", action, [files.header], [], [variant.code])
+        arguments = " ".join(f"{name}={value}" for name, value in variant.arguments)
+        subject = f"{rule.label} {arguments} for {arch}".replace("  ", " ")
+        if sidecar:
+            nodes += self._prebuilt(files, request, headers, subject, sidecar)
+        else:
+            nodes += self._compiled(files, request, headers, subject, variant, rule)
+        nodes += self._probed(files, request, subject, variant, release)
+        self.env.Alias(str(rule.label), nodes)
+        return files
+
+    def _compiled(
+        self,
+        files: paths.VariantFiles,
+        request: CompileRequest,
+        headers: Headers,
+        subject: str,
+        variant: RequestedVariant,
+        rule: ComponentRule,
+    ) -> list[Any]:
+        def run(inputs: Inputs) -> None:
+            from pipelink_rules.actions.component import compile_component
+
+            self.session.say(compile_component(request, self.session.toolkit, inputs).warnings)
+
+        key = [variant.code, request.arch, *request.copts, ""]
         key += [*request.defines, "", *map(self.portable, (*request.includes, *request.sources))]
         key += ["strict"] if request.strict else []
-        action = Action("CudaCompile", _subject(rule.label, variant, arch), run, memory=1 << 30)
-        targets = [files.fatbin, files.shadow, files.record]
-        sources = [*rule.srcs, *rule.hdrs, header]
-        nodes = self.add(NodeRequest("compile", action, targets, sources, key, headers, tool=True))
-        self._probed(files, variant, request, release, [*nodes, header])
-        return files
+        header = self.node(files.header)
+        action = Action("CudaCompile", subject, run, memory=1 << 30)
+        targets, sources = [files.fatbin, files.shadow, files.record], [*rule.srcs, *rule.hdrs]
+        scope = joined(headers, Headers(nodes=(header,)))
+        return self.add("compile", action, targets, [*sources, header], key, scope, tool=True)
 
-    def prebuilt(
+    def _prebuilt(
         self,
-        arch: str,
-        variant: RequestedVariant,
-        noun: Callable[[], Variant],
-        rule: ComponentRule,
+        files: paths.VariantFiles,
+        request: CompileRequest,
+        headers: Headers,
+        subject: str,
         sidecar: str,
-        release: RuntimeRule,
-    ) -> paths.VariantFiles:
-        """Return the files of a variant with a prebuilt object, which is probed."""
-        from pipelink_rules.actions.compile_actions import (
-            CompileRequest,
-            PrebuiltRequest,
-            finished_files,
-            unpack_prebuilt,
-        )
+    ) -> list[Any]:
+        def run(inputs: Inputs) -> None:
+            from pipelink_rules.actions.component import unpack_prebuilt
 
-        files = paths.named_files(arch, variant.name, variant.component)
-        if not self._first(files, variant, rule):
-            return files
-        out = f"{BUILD}/{files.folder}"
+            out, arch, includes = request.out_dir, request.arch, request.includes
+            toolkit, strict = self.session.toolkit, request.strict
+            self.session.say(unpack_prebuilt(sidecar, out, arch, includes, toolkit, strict))
 
-        folders, strict = self.abi().folders, self.session.options.strict
-        finished = PrebuiltRequest(sidecar, out, arch, folders, strict)
-
-        def run(inputs: tuple[str, ...]) -> None:
-            self.session.say(unpack_prebuilt(finished, self.session.toolkit))
-
-        sources = [
-            self.env.File(name if os.path.isabs(name) else f"#{name}")
-            for name in finished_files(sidecar)
-        ]
-        action = Action("Prebuilt", _subject(rule.label, variant, arch), run)
-        targets = [files.fatbin, files.shadow, files.record]
-        key = [arch, *(["strict"] if strict else [])]
-        nodes = self.add(
-            NodeRequest("compile", action, targets, sources, key, self.abi(), tool=True)
-        )
-        request = CompileRequest(str(rule.label), noun, (), folders, (), (), arch, out, ())
-        header = self._header(files, variant, request)
-        self._probed(files, variant, request, release, [*nodes, header])
-        return files
-
-    def _first(
-        self, files: paths.VariantFiles, variant: RequestedVariant, rule: ComponentRule
-    ) -> bool:
-        """Return whether this is the first megakernel that requests the variant."""
-        self.folders[variant.name] = rule.label
-        return f"{BUILD}/{files.fatbin}" not in self.session.actions
-
-    def _header(
-        self, files: paths.VariantFiles, variant: RequestedVariant, request: CompileRequest
-    ) -> Any:
-        """Return the generated header, which the source and the probe kernel include."""
-        from pipelink_rules.actions.compile_actions import write_header
-
-        def run(inputs: tuple[str, ...]) -> None:
-            write_header(request.variant(), f"{BUILD}/{files.header}")
-
-        action = Action("Header", f"{request.label} {variant.digest} for {request.arch}", run)
-        return self.add(NodeRequest("header", action, [files.header], [], [variant.code]))[0]
+        action, key = Action("Prebuilt", subject, run), [request.arch]
+        key += ["strict"] if request.strict else []
+        targets, sources = [files.fatbin, files.shadow, files.record], finished_files(sidecar)
+        return self.add("compile", action, targets, sources, key, headers, tool=True)
 
     def _probed(
         self,
         files: paths.VariantFiles,
-        variant: RequestedVariant,
         request: CompileRequest,
+        subject: str,
+        variant: RequestedVariant,
         release: RuntimeRule,
-        nodes: list[Any],
-    ) -> None:
+    ) -> list[Any]:
         """Add the register probe and its kernel, which does not depend on the source."""
-        from pipelink_rules.actions.compile_actions import compile_probe_kernel, probe_component
+        runtime = self.runtime(request.arch, release, variant.flags)
 
-        runtime = f"{BUILD}/{self.runtime(request.arch, release, variant.flags)}"
-        rule = labels.parse_label(request.label)
-        assert rule is not None
-        subject = _subject(rule, variant, request.arch)
-        key = [variant.code, request.arch]
+        def compile_kernel(inputs: Inputs) -> None:
+            from pipelink_rules.actions.component import compile_probe
 
-        def kernel(inputs: tuple[str, ...]) -> None:
-            compile_probe_kernel(request, self.session.toolkit)
+            compile_probe(request, self.session.toolkit)
 
-        def probe(inputs: tuple[str, ...]) -> None:
+        def probe(inputs: Inputs) -> None:
+            from pipelink_rules.actions.component import probe_component
+
             probe_component(request, runtime, self.session.toolkit)
 
-        # The kernel's text is written by the step, so that no scanner sees its first include.
-        first = [node for node in self.abi().nodes if node.name == "glue.cuh"]
-        sources = [self.node(files.header), *first]
-        action = Action("ProbeCompile", subject, kernel, memory=1 << 30)
-        folders = list(map(self.portable, self.abi().folders))
-        headers = joined(self.abi(), Headers(nodes=(self.node(files.header),)))
-        nodes += self.add(
-            NodeRequest(
-                "compile", action, [files.probe], sources, key + folders, headers, tool=True
-            )
-        )
+        header, abi, key = self.node(files.header), self.abi(), [variant.code, request.arch]
+        # The kernel's text is written by the action, so that no scanner sees its first include.
+        sources = [header, *(node for node in abi.nodes if node.name == "glue.cuh")]
+        action = Action("ProbeCompile", subject, compile_kernel, memory=1 << 30)
+        whole = [*key, *map(self.portable, abi.folders)]
+        scope = joined(abi, Headers(nodes=(header,)))
+        nodes = self.add("compile", action, [files.probe], sources, whole, scope, tool=True)
         action = Action("Probe", subject, probe, memory=1 << 29)
-        sources = [self.node(name) for name in (files.fatbin, files.record, files.probe)]
-        sources.append(self.env.File(f"#{runtime}"))
+        sources = [files.fatbin, files.record, files.probe, runtime]
         targets = [files.interface, files.sidecar]
-        nodes += self.add(NodeRequest("compile", action, targets, sources, key, tool=True))
-        self.env.Alias(request.label, nodes)
-
-    def node(self, path: str) -> Any:
-        """Return a file below the build directory."""
-        return self.env.File(f"#{BUILD}/{path}")
+        return nodes + self.add("compile", action, targets, sources, key, tool=True)
 
     def runtime(self, arch: str, rule: RuntimeRule, flags: Sequence[str] = ()) -> str:
         """The object of a build of the device runtime, with the code-generation flags of a link."""
-        from pipelink_rules.actions.compile_actions import ObjectRequest, compile_source
+        from pipelink_rules.toolkit.weak_symbols import weak_file
 
-        name = paths.runtime_fatbin(arch, rule.label.name, flags)
-        if f"{BUILD}/{name}" in self.session.actions:
-            return name
+        out = paths.runtime_fatbin(BUILD, arch, rule.label.name, flags)
+        if out in self.session.actions:
+            return out
         local = Headers((*rule.includes, *_folders(rule.srcs)), rule.hdrs, rule.defines)
         headers = joined(local, self.abi())
-        request = ObjectRequest(
-            label=f"the device runtime `{rule.label.name}`",
-            source=str(rule.srcs[0]),
-            includes=headers.folders,
-            defines=headers.defines,
-            arch=arch,
-            out=f"{BUILD}/{name}",
-            declared=tuple(str(node) for node in headers.nodes),
-            flags=tuple(flags),
-        )
+        name, source = f"the device runtime `{rule.label.name}`", str(rule.srcs[0])
 
-        def run(inputs: tuple[str, ...]) -> None:
-            compile_source(request, self.session.toolkit, inputs)
+        def run(inputs: Inputs) -> None:
+            from pipelink_rules.compile.object import compile_object
 
-        key = [arch, *flags, "", *request.defines, ""]
-        key += map(self.portable, (*request.includes, request.source))
+            def inspect(source: str, depfile: Path) -> None:
+                allowed, system = (source, *inputs), self.session.toolkit.includes
+                require_declared(name, source, depfile, allowed, system, map(str, headers.nodes))
+
+            compile_object(
+                source,
+                out,
+                arch,
+                self.session.toolkit,
+                includes=headers.folders,
+                defines=headers.defines,
+                flags=flags,
+                name=name,
+                inspect=inspect,
+            )
+
+        key = [arch, *flags, "", *headers.defines, ""]
+        key += map(self.portable, (*headers.folders, source))
         action = Action("CudaCompile", f"{rule.label} for {arch}", run, memory=1 << 30)
-        targets = [name, paths.weak_table(name)]
-        sources = [*rule.srcs, *rule.hdrs]
-        self.add(NodeRequest("object", action, targets, sources, key, headers, tool=True))
-        return name
+        targets, sources = [out, weak_file(out).as_posix()], [*rule.srcs, *rule.hdrs]
+        self.add("object", action, targets, sources, key, headers, tool=True)
+        return out
 
     def abi(self) -> Headers:
         """Return the device ABI."""
@@ -307,11 +287,6 @@ def _folders(nodes: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(os.path.dirname(str(node)) or "." for node in nodes))
 
 
-def _subject(label: labels.Label, variant: RequestedVariant, arch: str) -> str:
-    arguments = " ".join(f"{name}={value}" for name, value in variant.arguments)
-    return f"{label} {arguments} for {arch}".replace("  ", " ")
-
-
 def scanner() -> Any:
     """Find only declared headers: the generated one is written by the compile step itself, and
     the compiler's own list of headers is checked after the compile."""
@@ -320,17 +295,16 @@ def scanner() -> Any:
 
 def _scope_of(env: Any, folder: Any, target: Any = None, source: Any = None) -> tuple[str, ...]:
     """Return the key of the scope: SCons keeps what it found under it."""
-    first = target[0] if isinstance(target, (list, tuple)) else target
-    return (str(first),)
+    return (str(target[0] if isinstance(target, (list, tuple)) else target),)
 
 
 def _scan(node: Any, env: Any, path: tuple[str, ...]) -> list[Any]:
     scope: IncludeScope | None = env["PIPELINK"].scopes.get(path[0]) if path else None
     if scope is None or not node.exists():
         return []
-    text, folder = node.get_text_contents(), node.get_dir().abspath
+    folder = node.get_dir().abspath
     found = (
         resolve(name, quoted, folder, scope.roots, scope.declared)
-        for name, quoted in includes_of(text)
+        for name, quoted in includes_of(node.get_text_contents())
     )
     return [scope.declared[name] for name in dict.fromkeys(found) if name]

@@ -11,7 +11,8 @@ import fuzz_seeds as seeds
 import pytest
 from link_fixtures import toolkit_of
 
-from pipelink_rules.actions.compile_actions import PrebuiltRequest, finished_files, unpack_prebuilt
+from pipelink_rules.actions.component import unpack_prebuilt
+from pipelink_rules.actions.prebuilt import finished_files
 from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import to_json, write_json
@@ -27,13 +28,14 @@ def refused(action: object, *arguments: object) -> tuple[str, ...]:
 
 
 def unpack(sidecar: str, out: str) -> None:
-    unpack_prebuilt(PrebuiltRequest(sidecar, out, "sm_90a", ()), toolkit_of())
+    unpack_prebuilt(sidecar, out, "sm_90a", (), toolkit_of(), False)
 
 
 @pytest.fixture(autouse=True)
 def unedited(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the objects do is another question: tests/live/objects/test_finished_live.py."""
-    monkeypatch.setattr("pipelink_rules.actions.component.audit_object", lambda *a, **k: "")
+    for name in ("code_of_object", "_check_code"):
+        monkeypatch.setattr(f"pipelink_rules.actions.component.{name}", lambda *a: "")
 
 
 @pytest.fixture

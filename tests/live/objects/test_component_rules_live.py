@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from link_fixtures import variant_of
 
-from pipelink_rules.actions.component import compile_variant
+from pipelink_rules.actions.component import compile_component, compile_probe, probe_component
+from pipelink_rules.actions.requests import CompileRequest
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json
 from pipelink_rules.model.variant import Variant
@@ -22,17 +23,32 @@ TILE = {"TM": 128, "TN": 128, "TK": 64}
 def compile_case(folder: Path, toolkit: Toolkit, runtime: Path, repository: Path) -> None:
     copts = folder / "copts"
     (source,) = folder.glob("*.cu")
-    compile_variant(
-        variant_of(folder, **TILE),
-        [source.name],
-        [repository / "components/include"],
-        copts.read_text().split() if copts.exists() else [],
-        [],
-        "sm_90a",
-        toolkit,
-        "out",
-        runtime=runtime,
+    include = repository / "components/include"
+    headers = tuple(str(path) for path in include.rglob("*.cuh"))
+    variant = variant_of(folder, **TILE)
+    request = CompileRequest(
+        label="//case:scale",
+        variant=lambda: variant,
+        sources=(source.name,),
+        includes=(str(include),),
+        copts=tuple(copts.read_text().split()) if copts.exists() else (),
+        defines=(),
+        arch="sm_90a",
+        out_dir="out",
+        declared=(),
     )
+    stem = Path("out") / variant.contract.component
+    written = [".object.json", ".probe.fatbin"]
+    try:
+        compile_component(request, toolkit, headers)
+        compile_probe(request, toolkit)
+        probe_component(request, str(runtime), toolkit)
+    except BaseException:
+        written += [".fatbin", ".shadow.ptx"]
+        raise
+    finally:  # as a build removes what a failed action and its inputs leave
+        for suffix in written:
+            Path(f"{stem}{suffix}").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

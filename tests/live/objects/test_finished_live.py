@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelink_rules.actions.compile_actions import PrebuiltRequest, unpack_prebuilt
+from pipelink_rules.actions.component import unpack_prebuilt
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import load_contract
@@ -49,7 +49,7 @@ def deliver(toolkit: Toolkit, repository: Path, tmp_path_factory: pytest.TempPat
     """Return a sidecar with valid digests for an edited source, next to unedited PTX."""
     folder = repository / "components/stream"
 
-    def delivered(old: str, new: str, digest: str = "") -> PrebuiltRequest:
+    def delivered(old: str, new: str, digest: str = "") -> Path:
         contract = load_contract(str(folder / "bulk_store_rows.contract.yaml"))
         variant = bind(contract, {"ROWS": 4, "D": 256})
         place = tmp_path_factory.mktemp("delivered")
@@ -68,33 +68,44 @@ def deliver(toolkit: Toolkit, repository: Path, tmp_path_factory: pytest.TempPat
         build = BuildRecord(toolkit.version, toolkit.fingerprint, objects=objects)
         sidecar = place / "bulk_store_rows.contract.yaml"
         sidecar.write_text(dump_sidecar(replace(variant, digest=digest or variant.digest), build))
-        return PrebuiltRequest(str(sidecar), str(place / "out"), "sm_90a", includes[1:])
+        return sidecar
 
     return delivered
 
 
+@pytest.fixture
+def unpack(toolkit: Toolkit, repository: Path):
+    """Import a delivered object into the folder `out` beside its sidecar."""
+    includes = (str(repository / "components/include"),)
+
+    def unpacked(sidecar: Path, arch: str = "sm_90a", *, strict: bool = False) -> str:
+        out = str(sidecar.parent / "out")
+        return unpack_prebuilt(str(sidecar), out, arch, includes, toolkit, strict)
+
+    return unpacked
+
+
 @pytest.mark.parametrize("name", MISMATCHES)
-def test_prebuilt_object_must_match_its_sidecar(name: str, deliver, toolkit) -> None:
+def test_prebuilt_object_must_match_its_sidecar(name: str, deliver, unpack) -> None:
     old, new, codes = MISMATCHES[name]
-    request = replace(deliver(old, new), strict=True)
+    sidecar = deliver(old, new)
     if not codes:
-        assert unpack_prebuilt(request, toolkit) == ""
+        assert unpack(sidecar, strict=True) == ""
         return
     with pytest.raises(PipelinkError) as caught:
-        unpack_prebuilt(request, toolkit)
+        unpack(sidecar, strict=True)
     assert tuple(item.code for item in caught.value.diagnostics) == codes
     assert all(item.labels for item in caught.value.diagnostics)
-    assert not list(Path(request.out_dir).glob("*.fatbin"))
+    assert not list((sidecar.parent / "out").glob("*.fatbin"))
 
 
-def test_inconclusive_audit_is_reported(deliver, toolkit) -> None:
+def test_inconclusive_audit_is_reported(deliver, unpack) -> None:
     old, new, _ = MISMATCHES["asks the data"]
-    assert "warning[PL0932]" in unpack_prebuilt(deliver(old, new), toolkit)
+    assert "warning[PL0932]" in unpack(deliver(old, new))
 
 
-def test_object_without_link_time_code_is_rejected(deliver, toolkit) -> None:
-    request = replace(deliver("", ""), arch="sm_100a")  # it has code for sm_90a
+def test_object_without_link_time_code_is_rejected(deliver, unpack) -> None:
     with pytest.raises(PipelinkError) as caught:
-        unpack_prebuilt(request, toolkit)
+        unpack(deliver("", ""), "sm_100a")  # it has code for sm_90a
     (found,) = caught.value.diagnostics
     assert found.code == "PL0904" and "sm_100a" in found.expected

@@ -6,43 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shipped_declarations import placement_of, program_of
+from shipped_declarations import program_of
 
-from pipelink_rules.actions.link_actions import TwinRequest, TwinUnit, build_twins
+from pipelink_rules.actions.link_actions import build_twins
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.link import twin
 from pipelink_rules.model.linked_kernel import TwinBuild, TwinReport
 
 SAME = TwinBuild(100, 168, 0, 0, 0, "a" * 64)
-
-
-def request(folder: Path) -> TwinRequest:
-    program = program_of("gemm")
-    write_json(folder / "gemm.program.json", program)
-    write_json(folder / "gemm.placement.json", placement_of("gemm"))
-    units = tuple(
-        TwinUnit(item.variant, (f"{item.name}.cu",), (f"variants/{item.variant.name}", "include"))
-        for item in program.instances
-    )
-    files = {name: str(folder / name) for name in ("l.cubin", "n.cubin", "twin.json")}
-    return TwinRequest(
-        units=units,
-        runtime=("release.cu",),
-        runtime_includes=("include",),
-        glue="gemm.glue.cu",
-        variants="variants",
-        program=str(folder / "gemm.program.json"),
-        placement=str(folder / "gemm.placement.json"),
-        audit="gemm.audit.json",
-        cubin="gemm.cubin",
-        arch="sm_90a",
-        backend="nvlink",
-        build="build",
-        lto_cubin=files["l.cubin"],
-        native_cubin=files["n.cubin"],
-        out=files["twin.json"],
-    )
 
 
 def run(monkeypatch: pytest.MonkeyPatch, folder: Path, other: TwinBuild) -> dict[str, Any]:
@@ -60,7 +32,15 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, other: TwinBuild) -> dict
 
     monkeypatch.setattr(twin, "build_twins", build)
     monkeypatch.setattr(twin, "compare_twins", compare)
-    build_twins(request(folder), None)  # type: ignore[arg-type]
+    write_json(folder / "gemm.plan.json", program_of("gemm"))
+    units = [
+        twin.TwinUnit(
+            item.variant, f"variants/{item.variant.name}", (f"{item.name}.cu",), ("include",)
+        )
+        for item in program_of("gemm").instances
+    ]
+    stem, includes = str(folder / "gemm"), ["include", "variants"]
+    build_twins(stem, units, ["release.cu"], includes, "nvlink", None)  # type: ignore[arg-type]
     return seen
 
 
@@ -73,7 +53,7 @@ def test_the_twin_has_the_units_of_the_link(
         f"variants/{i.variant.name}" for i in program_of("gemm").instances
     }
     assert "variants" in seen["includes"]
-    assert read_json(tmp_path / "twin.json", TwinReport).lto_identical
+    assert read_json(tmp_path / "gemm.twin.json", TwinReport).lto_identical
 
 
 def test_a_kernel_that_differs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -82,4 +62,4 @@ def test_a_kernel_that_differs_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_p
     (finding,) = caught.value.diagnostics
     assert finding.code == "PL0928"
     assert "at 0x0040" in finding.message
-    assert not (tmp_path / "twin.json").exists()
+    assert not (tmp_path / "gemm.twin.json").exists()
