@@ -88,9 +88,6 @@ def write_reports(stem: str, runtime: str) -> None:
 
 def read_link(folder: str | Path) -> Link:
     """Return the link in a build folder; raise PL0010 if it contains no placed megakernel."""
-    from pipelink_rules.place.problem import read_placement
-    from pipelink_rules.report.diff import Link
-
     place = Path(folder)
     found = sorted(place.glob("*.placement.json"))
     if len(found) != 1:
@@ -102,15 +99,20 @@ def read_link(folder: str | Path) -> Link:
             found=", ".join(item.name for item in found) or "no *.placement.json",
             suggestions=(f"run `scons megakernels/{place.name}` first",),
         )
-    stem = found[0].name.removesuffix(".placement.json")
-    program = read_json(place / f"{stem}.program.json", Program)
-    placement = read_placement(found[0], program)
-    audit = place / f"{stem}.audit.json"
+    return link_of(place / found[0].name.removesuffix(".placement.json"))
+
+
+def link_of(stem: Path) -> Link:
+    """Return the link whose files begin with `stem`; without an audit nothing was linked."""
+    from pipelink_rules.place.problem import read_placement
+    from pipelink_rules.report.diff import Link
+
+    program = read_json(f"{stem}.program.json", Program)
+    placement = read_placement(f"{stem}.placement.json", program)
+    audit = Path(f"{stem}.audit.json")
+    found = read_json(audit, Audit) if audit.is_file() else None
     return Link(
-        program,
-        placement,
-        read_json(audit, Audit) if audit.exists() else None,
-        allowed_findings(program, placement, place / f"{stem}.check.json"),
+        program, placement, found, allowed_findings(program, placement, f"{stem}.check.json")
     )
 
 

@@ -1,6 +1,6 @@
 """`pipelink`: the command line, one subcommand per stage.
 
-A command's module is imported when the command is parsed, so that `pipelink check` starts fast.
+A command's module is imported when the command runs, so that `pipelink check` starts fast.
 """
 
 import argparse
@@ -27,13 +27,75 @@ COMMANDS = {
     "record": "compare a recorded launch with its contracts",
     "bench": "run a benchmark of this checkout",
 }
-# command -> its module, where that has another name.  A module defines `add_<command>_arguments`
-# and `run_<command>` for each of its commands.
+# command -> its module, where that has another name.  A module defines `run_<command>` for each of
+# its commands.
 _MODULES = {
     **dict.fromkeys(("check", "place"), "stages"),
     **dict.fromkeys(("map", "diff", "explain", "trace", "record"), "reports"),
 }
 INPUTS = ("file", "folder", "manifest", "before", "after")  # arguments that name what is read
+
+
+def _argument(*names: str, **options: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    return names, options
+
+
+_BUILD = _argument(
+    "--build", default="build", help="build directory that caches toolkit self-tests"
+)
+_FOLDER = _argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
+_KINDS = ".contract.yaml (contract or sidecar), .manifest.json, .fatbin, .cubin, a stage's .json"
+_SCRIPTS = {
+    "gpu": "correctness and time of every megakernel on a GPU",
+    "host": "check, place, swap and null build on this machine",
+    "tables": "docs/results.md from benchmarks/results/",
+}
+_LISTED = "; ".join(f"{name}: {text}" for name, text in _SCRIPTS.items())
+# command -> its arguments, as `add_argument` takes them
+ARGUMENTS = {
+    "doctor": [_BUILD],
+    "check": [
+        _argument("file", metavar="FILE", help="<name>.program.json or <name>.spec.json"),
+        _argument("--arch", help="target, for a .spec.json (default: its first)"),
+    ],
+    "place": [
+        _argument("file", metavar="FILE", help="<name>.program.json, or its build folder"),
+        _argument("-o", "--output", help="where to write <name>.placement.json; - for stdout"),
+        _argument("--keep", metavar="PLACEMENT", help="keep this earlier placement where possible"),
+    ],
+    "map": [_FOLDER],
+    "link": [
+        _FOLDER,
+        _argument("-o", "--output", required=True, metavar="OUT", help="folder to write to"),
+        _argument("--linker", choices=("nvlink", "nvjitlink"), default="nvlink"),
+        _argument("--runtime", help="device runtime to link (default: the program's)"),
+    ],
+    "diff": [
+        _argument("before", metavar="A", help="build folder of a megakernel"),
+        _argument("after", metavar="B", help="build folder of a megakernel"),
+    ],
+    "explain": [_argument("codes", nargs="*", metavar="CODE", help="PL0202, 202, or its name")],
+    "inspect": [_argument("file", metavar="FILE", help=_KINDS), _BUILD],
+    "run": [
+        _argument("manifest", metavar="MANIFEST", help="<name>.manifest.json, or its folder"),
+        _argument("values", nargs="*", metavar="NAME=VALUE", help="sizes and scalars"),
+        _argument("--times", type=int, default=20, help="timed launches (default 20)"),
+        _argument("--cubin", help="another cubin with the same interface, such as a twin"),
+    ],
+    "trace": [
+        _argument("file", metavar="FILE", help="JSON file written by `Kernel.trace(file=...)`"),
+        _argument(
+            "-o", "--output", metavar="OUT", help="also write the trace events for ui.perfetto.dev"
+        ),
+    ],
+    "record": [
+        _argument("file", metavar="FILE", help="JSON file written by `Kernel.record(file=...)`")
+    ],
+    "bench": [
+        _argument("script", choices=_SCRIPTS, metavar="SCRIPT", help=_LISTED),
+        _argument("rest", nargs=argparse.REMAINDER, help="arguments of the script"),
+    ],
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,14 +141,9 @@ def perform(arguments: argparse.Namespace) -> int:
     values = vars(arguments)
     files = [values[name] for name in INPUTS if isinstance(values.get(name), str)]
     with reporting_internal_errors(f"pipelink {arguments.command}", *files):
-        run = _function("run_{}", arguments.command)
-        return int(run(arguments))
-
-
-def _function(name: str, command: str) -> Any:
-    """Return `run_map` of `pipelink_rules.cli.reports` for "run_{}" and `map`."""
-    module = importlib.import_module(f"pipelink_rules.cli.{_MODULES.get(command, command)}")
-    return getattr(module, name.format(command))
+        command = arguments.command
+        module = importlib.import_module(f"pipelink_rules.cli.{_MODULES.get(command, command)}")
+        return int(getattr(module, f"run_{command}")(arguments))
 
 
 class _Help(argparse.HelpFormatter):
@@ -99,18 +156,9 @@ class _Help(argparse.HelpFormatter):
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """The parser of one command, which imports the command's module when it is used."""
-
-    def __init__(self, command: str = "", **options: Any) -> None:
-        super().__init__(**options)
-        self._command = command
+    """The parser of one command: words that it does not know are errors of the command."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the words behind the command's name; unknown ones are this command's errors."""
-        if self._command:
-            _add_global_options(self, argparse.SUPPRESS, argparse.SUPPRESS)
-            _function("add_{}_arguments", self._command)(self)
-            self._command = ""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -131,14 +179,16 @@ def _parser() -> argparse.ArgumentParser:
         title="commands", dest="command", metavar="COMMAND", parser_class=_CommandParser
     )
     for name, text in COMMANDS.items():
-        commands.add_parser(
+        command = commands.add_parser(
             name,
-            command=name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
             formatter_class=_Help,
             allow_abbrev=False,
         )
+        _add_global_options(command, argparse.SUPPRESS, argparse.SUPPRESS)
+        for names, options in ARGUMENTS[name]:
+            command.add_argument(*names, **options)
     return parser
 
 

@@ -8,19 +8,7 @@ from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import error
 
-SCRIPTS = {
-    "gpu": "correctness and time of every megakernel on a GPU",
-    "host": "check, place, swap and null build on this machine",
-    "tables": "docs/results.md from benchmarks/results/",
-}
 _MODULES = {"gpu": "run", "host": "host", "tables": "tables"}  # of benchmarks/measure
-
-
-def add_bench_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `bench`."""
-    listed = "; ".join(f"{name}: {text}" for name, text in SCRIPTS.items())
-    parser.add_argument("script", choices=SCRIPTS, metavar="SCRIPT", help=listed)
-    parser.add_argument("rest", nargs=argparse.REMAINDER, help="arguments of the script")
 
 
 def run_bench(arguments: argparse.Namespace) -> int:

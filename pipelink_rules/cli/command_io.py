@@ -11,8 +11,6 @@ from pipelink_rules.diagnostics.render import exit_code, render_json, render_tex
 from pipelink_rules.files.codec import read_json as read_json  # every command reads its input so
 from pipelink_rules.model.source_span import Span
 
-BUILD_HELP = "build directory that caches toolkit self-tests"
-
 
 def root_of(arguments: argparse.Namespace, file: Path) -> Path:
     """`--root`, or the nearest folder above `file` with an SConstruct, or the working directory."""
@@ -36,11 +34,6 @@ def existing(name: str) -> Path:
             suggestions=("run `scons megakernels/NAME` to create it",),
         )
     return path
-
-
-def stem_of(path: Path, suffix: str) -> str:
-    """Return `gemm` of `gemm.program.json`."""
-    return path.name.removesuffix(suffix)
 
 
 def megakernel_in(name: str, suffix: str) -> Path:

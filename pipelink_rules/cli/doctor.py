@@ -10,17 +10,12 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from pipelink_rules import __version__
-from pipelink_rules.cli.command_io import BUILD_HELP, report
+from pipelink_rules.cli.command_io import report
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 
 _PACKAGES = ("scons", "z3-solver", "pyyaml", "filelock", "cuda-bindings")
 
 Line = tuple[str, str]  # (what, about it)
-
-
-def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `doctor`."""
-    parser.add_argument("--build", default="build", help=BUILD_HELP)
 
 
 def run_doctor(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelink_rules.cli.command_io import BUILD_HELP, existing, read_json
+from pipelink_rules.cli.command_io import existing, read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.files.codec import read_data
@@ -17,13 +17,6 @@ from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import BuildRecord, Variant
 
 _STAGES = ("spec", "check", "program", "plan", "placement", "audit", "interface", "twin")
-
-
-def add_inspect_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `inspect`."""
-    kinds = ".contract.yaml (contract or sidecar), .manifest.json, .fatbin, .cubin, a stage's .json"
-    parser.add_argument("file", metavar="FILE", help=kinds)
-    parser.add_argument("--build", default="build", help=BUILD_HELP)
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelink_rules.cli.command_io import existing, megakernel_in, read_json, stem_of
+from pipelink_rules.cli.command_io import existing, megakernel_in, read_json
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.program import Program, runtime_build
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from pipelink_rules.toolkit.toolkit import Toolkit
 
 
-def add_link_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `link`."""
-    parser.add_argument("folder", metavar="FOLDER", help="build/<target>/megakernels/<name>")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="folder to write to")
-    parser.add_argument("--linker", choices=("nvlink", "nvjitlink"), default="nvlink")
-    parser.add_argument("--runtime", help="device runtime to link (default: the program's)")
-
-
 def run_link(arguments: argparse.Namespace) -> int:
     """Links, audits, writes cubin, audit, manifest and map."""
     from pipelink_rules.actions import paths
@@ -39,7 +31,7 @@ def run_link(arguments: argparse.Namespace) -> int:
     from pipelink_rules.toolkit.find import find_toolkit
 
     file = megakernel_in(arguments.folder, ".program.json")
-    name = stem_of(file, ".program.json")
+    name = file.name.removesuffix(".program.json")
     program = read_json(file, Program)
     build = _build_of(file.resolve().parent, program.target)
     runtime = arguments.runtime or program.runtime

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 DEFAULT_SIZE = 4096
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `run`."""
-    parser.add_argument("manifest", metavar="MANIFEST", help="<name>.manifest.json, or its folder")
-    parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help="sizes and scalars")
-    parser.add_argument("--times", type=int, default=20, help="timed launches (default 20)")
-    parser.add_argument("--cubin", help="another cubin with the same interface, such as a twin")
-
-
 def run_run(arguments: argparse.Namespace) -> int:
     """Load, launch and time; report elements of outputs that were not written."""
     from pipelink_rules.expression.evaluate import value_of

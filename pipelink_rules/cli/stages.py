@@ -4,14 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pipelink_rules.cli.command_io import (
-    existing,
-    megakernel_in,
-    read_json,
-    report,
-    root_of,
-    stem_of,
-)
+from pipelink_rules.cli.command_io import existing, megakernel_in, read_json, report, root_of
 from pipelink_rules.diagnostics.allow import apply_allowances, unused
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.wording import plural
@@ -21,12 +14,6 @@ from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import MegakernelSpec, Program
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
-
-
-def add_check_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `check`."""
-    parser.add_argument("file", metavar="FILE", help="<name>.program.json or <name>.spec.json")
-    parser.add_argument("--arch", help="target, for a .spec.json (default: its first)")
 
 
 def run_check(arguments: argparse.Namespace) -> int:
@@ -53,16 +40,14 @@ def program_of(file: Path, root: Path, arch: str | None) -> Program:
     """Return the program in a .program.json, or resolved from a .spec.json and its contracts."""
     if not file.name.endswith(".spec.json"):
         program = read_json(file, Program)
-        if program.target not in TARGETS:
-            raise _unknown_target(file, program.target)
+        _require_target(file, program.target)
         return program
     from pipelink_rules.check.check import resolve_checked
     from pipelink_rules.program.infer import bind_instances
 
     spec = read_json(file, MegakernelSpec)
     target = arch or (spec.archs[0] if spec.archs else "sm_90a")
-    if target not in TARGETS:
-        raise _unknown_target(file, target)
+    _require_target(file, target)
     contracts = {item.label: contract_of(item.label, root) for item in spec.instances}
     return resolve_checked(spec, bind_instances(spec, contracts), target)
 
@@ -93,23 +78,15 @@ def contract_of(text: str, root: Path) -> Contract:
         return load_contract(found)
 
 
-def _unknown_target(file: Path, target: str) -> Exception:
-    return error(
-        "PL0046",
-        f"unknown target `{target}` in {file.name}",
-        Span(str(file)),
-        expected=f"one of {', '.join(TARGETS)}",
-        found=target,
-    )
-
-
-def add_place_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of `place`."""
-    parser.add_argument("file", metavar="FILE", help="<name>.program.json, or its build folder")
-    parser.add_argument("-o", "--output", help="where to write <name>.placement.json; - for stdout")
-    parser.add_argument(
-        "--keep", metavar="PLACEMENT", help="keep this earlier placement where possible"
-    )
+def _require_target(file: Path, target: str) -> None:
+    if target not in TARGETS:
+        raise error(
+            "PL0046",
+            f"unknown target `{target}` in {file.name}",
+            Span(str(file)),
+            expected=f"one of {', '.join(TARGETS)}",
+            found=target,
+        )
 
 
 def run_place(arguments: argparse.Namespace) -> int:
@@ -134,7 +111,7 @@ def run_place(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.output:
         write_json(Path(arguments.output), placement)
-    checked = file.parent / f"{stem_of(file, '.program.json')}.check.json"
-    allowed = allowed_findings(program, placement, checked)
+    stem = str(file).removesuffix(".program.json")
+    allowed = allowed_findings(program, placement, f"{stem}.check.json")
     sys.stdout.write(placement_text(program, placement, allowed))
     return 0

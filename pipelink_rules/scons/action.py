@@ -13,8 +13,9 @@ from typing import Any
 import SCons.Errors
 import SCons.Node.FS
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.internal_error import reporting_internal_errors
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.model.source_span import Span
@@ -44,18 +45,19 @@ def run_action(target: list[Any], source: list[Any], env: Any) -> None:
     _warm()
     action: Action = session.actions[str(target[0])]
     names = [str(node) for node in target]
-    inputs = {
-        str(node): node for node in target[0].all_children() if isinstance(node, SCons.Node.FS.File)
-    }
     # Computed before the action: SCons caches the signature, so that a file that is edited
     # meanwhile is not recorded with contents that the action never read.
-    before = {name: node.get_csig() for name, node in inputs.items()}
+    before = {
+        str(node): node.get_csig()
+        for node in target[0].all_children()
+        if isinstance(node, SCons.Node.FS.File)
+    }
     session.journal.begin(names)
     try:
         with session.budget.reserve(action.memory), _progress(action):
-            stages = [name for name in inputs if name.endswith(".json")]
+            stages = [name for name in before if name.endswith(".json")]
             with reporting_internal_errors(f"scons: {action.mnemonic}", *stages):
-                action.run(tuple(inputs))
+                action.run(tuple(before))
         require_unchanged(before)
         missing = [name for name in names if not os.path.exists(name)]
         if missing:
@@ -63,13 +65,9 @@ def run_action(target: list[Any], source: list[Any], env: Any) -> None:
     except PipelinkError as problem:
         _remove(names)
         session.report(problem.diagnostics)
-        raise SCons.Errors.BuildError(
-            node=target[0],
-            errstr=f"{action.mnemonic} of {action.subject}: "
-            f"{plural(len(problem.diagnostics), 'error')}",
-            status=2,
-            exitstatus=2,
-        ) from None
+        count = plural(len(problem.diagnostics), "error")
+        text = f"{action.mnemonic} of {action.subject}: {count}"
+        raise SCons.Errors.BuildError(target[0], text, status=2, exitstatus=2) from None
     except BaseException:
         _remove(names)
         raise
@@ -89,10 +87,6 @@ def _warm() -> None:
     threading.Thread(target=read).start()
 
 
-def _summary(action: Action, findings: int) -> str:
-    return f"{action.mnemonic} of {action.subject}: {plural(findings, 'error')}"
-
-
 def _remove(names: list[str]) -> None:
     for name in names:
         with suppress(FileNotFoundError):
@@ -106,15 +100,10 @@ def _progress(action: Action) -> Iterator[None]:
 
     def report() -> None:
         while not done.wait(HEARTBEAT):
-            seconds = time.monotonic() - start
-            print(
-                f"{action.mnemonic:<12} {action.subject}: {seconds:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+            line = f"{action.mnemonic:<12} {action.subject}: {time.monotonic() - start:.0f} s"
+            print(line, file=sys.stderr, flush=True)
 
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
+    threading.Thread(target=report, daemon=True).start()
     try:
         yield
     finally:
@@ -123,21 +112,16 @@ def _progress(action: Action) -> Iterator[None]:
 
 def require_unchanged(before: Mapping[str, str]) -> None:
     """Raise PL1304 for every file whose sha256 changed."""
-    changed = [
-        name
-        for name, digest in before.items()
-        if not os.path.isfile(name) or sha256(name) != digest
-    ]
-    if changed:
-        raise PipelinkError(
-            Diagnostic(
+    sink = DiagnosticSink()
+    for name, digest in before.items():
+        if not os.path.isfile(name) or sha256(name) != digest:
+            sink.add(
                 "PL1304",
                 f"{name} changed while an action read it",
-                (Label(Span(name)),),
+                Span(name),
                 expected="the contents from before the action",
                 found="different contents after the action",
                 suggestions=("run scons again",),
                 subject=name,
             )
-            for name in changed
-        )
+    sink.raise_if_any()

@@ -1,9 +1,9 @@
 """The command-line options of `scons`: `arch=`, `runtime=`, `twins=`, `linker=`, ..."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import nearest, similar_name_help
 from pipelink_rules.model.program import RUNTIMES
 from pipelink_rules.model.target import TARGETS
@@ -14,19 +14,10 @@ CACHE = ".cache"  # inside the build directory
 
 # name -> (values, effect); also the text of `scons -h`.
 HELP: dict[str, tuple[str, str]] = {
-    "arch": (
-        "sm_90a[,sm_100a]",
-        "build only these targets (default: all declared)",
-    ),
-    "runtime": (
-        "|".join(RUNTIMES),
-        "link this device runtime (default: as declared)",
-    ),
+    "arch": ("sm_90a[,sm_100a]", "build only these targets (default: all declared)"),
+    "runtime": ("|".join(RUNTIMES), "link this device runtime (default: as declared)"),
     "linker": ("nvlink|nvjitlink", "linker backend (default: nvlink)"),
-    "twins": (
-        "0|1",
-        "also build the single-source twins and compare machine code (default: 0)",
-    ),
+    "twins": ("0|1", "also build the single-source twins and compare machine code (default: 0)"),
     "cache": ("PATH|0", f"object cache directory (default: build/{CACHE}; 0 disables it)"),
     "diag": (
         "text|json|sarif",
@@ -56,32 +47,39 @@ def read_options(arguments: Mapping[str, str]) -> Options:
 
     Unknown names are left to other tools, unless they resemble an option.
     """
-    findings: list[Diagnostic] = []
+    sink = DiagnosticSink()
     for name in arguments:
         if name not in HELP and nearest(name, HELP):
-            findings.append(
-                Diagnostic(
-                    "PL1312",
-                    f"unknown option `{name}`",
-                    suggestions=similar_name_help(name, HELP),
-                    subject=name,
-                )
+            known = similar_name_help(name, HELP)
+            sink.add("PL1312", f"unknown option `{name}`", suggestions=known, subject=name)
+
+    def require(name: str, value: str, values: Sequence[str]) -> None:
+        if value not in values:
+            near = nearest(value, values)
+            sink.add(
+                "PL1312",
+                f"invalid value `{value}` for option `{name}`",
+                expected=f"one of {', '.join(values)}",
+                found=value,
+                suggestions=(f"use `{name}={near}`",) if near else (),
+                subject=f"{name} {value}",
             )
 
     def choice(name: str, values: tuple[str, ...], default: str) -> str:
         value = arguments.get(name, default)
-        if value != default and value not in values:
-            findings.append(_wrong(name, value, values))
+        if value != default:
+            require(name, value, values)
         return value
 
     def flag(name: str, default: bool) -> bool:
         value = str(arguments.get(name, "1" if default else "0")).lower()
         if value not in _YES | _NO:
-            findings.append(_wrong(name, value, ("0", "1")))
+            require(name, value, ("0", "1"))
         return value in _YES
 
     archs = tuple(dict.fromkeys(a for a in arguments.get("arch", "").split(",") if a))
-    findings += [_wrong("arch", arch, tuple(TARGETS)) for arch in archs if arch not in TARGETS]
+    for arch in archs:
+        require("arch", arch, tuple(TARGETS))
     cache = arguments.get("cache", "")
     options = Options(
         archs=archs,
@@ -93,21 +91,8 @@ def read_options(arguments: Mapping[str, str]) -> Options:
         diag=choice("diag", ("text", "json", "sarif"), "text"),
         strict=flag("strict", False),
     )
-    if findings:
-        raise PipelinkError(findings)
+    sink.raise_if_any()
     return options
-
-
-def _wrong(name: str, value: str, values: tuple[str, ...]) -> Diagnostic:
-    near = nearest(value, values)
-    return Diagnostic(
-        "PL1312",
-        f"invalid value `{value}` for option `{name}`",
-        expected=f"one of {', '.join(values)}",
-        found=value,
-        suggestions=(f"use `{name}={near}`",) if near else (),
-        subject=f"{name} {value}",
-    )
 
 
 def help_text(megakernels: Mapping[str, str]) -> str:

@@ -13,7 +13,8 @@ from pipelink_rules.actions.build_key import Signatures, key_of, lookup, store, 
 from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.actions.prebuilt import Prebuilt, choose, load_prebuilt, with_prebuilt_contracts
 from pipelink_rules.actions.requests import Nouns, RequestedMegakernel, requests_of
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import error
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
@@ -145,42 +146,32 @@ class Resolver:
         return Nouns(spec, bound, chosen)
 
     def _rules(self, spec: MegakernelSpec) -> dict[str, ComponentRule]:
-        findings = []
+        sink = DiagnosticSink()
         rules = {}
         for item in spec.instances:
             label = labels.parse_label(item.label)
             rule = self.component(label) if label else None
-            where = spec.where("instances", item.name)
-            places = (Label(where, f"instance `{item.name}`"),) if where else ()
+            place = (spec.where("instances", item.name), f"instance `{item.name}`")
+            subject = f"{spec.name}.{item.name}"
             if rule is None:
-                known = [str(label) for label in self._session.components]
-                findings.append(
-                    Diagnostic(
-                        "PL1302",
-                        f"unknown component `{item.label}`",
-                        places,
-                        suggestions=similar_name_help(item.label, known),
-                        subject=f"{spec.name}.{item.name}",
-                    )
-                )
+                known = similar_name_help(item.label, map(str, self._session.components))
+                message = f"unknown component `{item.label}`"
+                sink.add("PL1302", message, place, suggestions=known, subject=subject)
             elif rule.contract is None and not rule.prebuilt:
-                findings.append(
-                    Diagnostic(
-                        "PL1308",
-                        f"header-only component `{item.label}` cannot be an instance",
-                        places,
-                        expected="a component with `srcs` and a contract, or a prebuilt one",
-                        found="`hdrs` only",
-                        suggestions=(
-                            f"remove the instance and list `{item.label}` in `deps` of a component",
-                        ),
-                        subject=f"{spec.name}.{item.name}",
-                    )
+                sink.add(
+                    "PL1308",
+                    f"header-only component `{item.label}` cannot be an instance",
+                    place,
+                    expected="a component with `srcs` and a contract, or a prebuilt one",
+                    found="`hdrs` only",
+                    suggestions=(
+                        f"remove the instance and list `{item.label}` in `deps` of a component",
+                    ),
+                    subject=subject,
                 )
             else:
                 rules[item.label] = rule
-        if findings:
-            raise PipelinkError(findings)
+        sink.raise_if_any()
         return rules
 
     def _contract(self, rule: ComponentRule) -> Contract:
@@ -189,17 +180,15 @@ class Resolver:
 
             contract = load_contract(str(rule.contract))
             if contract.component != rule.label.name:
-                places = (contract.span, rule.span)
-                raise PipelinkError(
-                    Diagnostic(
-                        "PL1309",
-                        f"name of {rule.label} differs from `component` in its contract",
-                        tuple(Label(place) for place in places if place),
-                        expected=f"component: {rule.label.name}",
-                        found=f"component: {contract.component}",
-                        suggestions=(f'set name="{contract.component}" in the declaration',),
-                        subject=str(rule.label),
-                    )
+                raise error(
+                    "PL1309",
+                    f"name of {rule.label} differs from `component` in its contract",
+                    contract.span,
+                    rule.span,
+                    expected=f"component: {rule.label.name}",
+                    found=f"component: {contract.component}",
+                    suggestions=(f'set name="{contract.component}" in the declaration',),
+                    subject=str(rule.label),
                 )
             if rule.archs:
                 kept = tuple(arch for arch in contract.archs if arch in rule.archs)

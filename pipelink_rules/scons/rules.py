@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import SCons.Node.FS
 import SCons.Util
 
 from pipelink_rules.actions import labels
 from pipelink_rules.actions.labels import LIBRARY
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label, PipelinkError
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.source_span import Span
@@ -36,18 +36,12 @@ from pipelink_rules.scons.session import (
 _PIPELINK = str(Path(__file__).resolve().parent.parent)
 _SCONS = str(Path(SCons.Util.__file__ or "").resolve().parent.parent)
 _ATTRIBUTES = (
-    "name",
-    "contract",
-    "srcs",
-    "hdrs",
-    "deps",
-    "includes",
-    "copts",
-    "defines",
-    "local_defines",
-    "archs",
-    "dir",
-    "artifacts",
+    *("name", "contract", "srcs", "hdrs", "deps", "includes", "copts"),
+    *("defines", "local_defines", "archs", "dir", "artifacts"),
+)
+_MEGAKERNEL = (
+    *("connect", "tensors", "scalars", "transfers", "stages", "warps", "archs"),
+    *("occupancy", "cluster", "runtime", "summary", "allow", "name", "instances"),
 )
 
 
@@ -106,34 +100,14 @@ class RuleCall:
         places = (Label(span, str(self.label_of_rule)),) if span else ()
         self.session.attempt(PipelinkError(replace(diagnostic, labels=places)))
 
-    def attribute_error(
-        self,
-        attribute: str,
-        message: str,
-        expected: str = "",
-        found: str = "",
-        suggestions: tuple[str, ...] = (),
-    ) -> None:
+    def attribute_error(self, attribute: str, message: str, **clauses: Unpack[Details]) -> None:
         subject = f"{self.label_of_rule} {attribute}"
-        message = f"{self.rule}: {message}"
-        self.report(
-            attribute,
-            Diagnostic(
-                "PL1307",
-                message,
-                expected=expected,
-                found=found,
-                suggestions=suggestions,
-                subject=subject,
-            ),
-        )
+        finding = Diagnostic("PL1307", f"{self.rule}: {message}", subject=subject, **clauses)
+        self.report(attribute, finding)
 
     def unknown_attribute(self, attribute: str, known: Iterable[str]) -> None:
-        self.attribute_error(
-            attribute,
-            f"unknown attribute `{attribute}`",
-            suggestions=similar_name_help(attribute, known),
-        )
+        similar = similar_name_help(attribute, known)
+        self.attribute_error(attribute, f"unknown attribute `{attribute}`", suggestions=similar)
 
     def duplicate_label(self, first: Span | None = None) -> None:
         notes = (f"first declared at {first}",) if first else ()
@@ -144,9 +118,8 @@ class RuleCall:
     def strings(self, attribute: str, value: Any) -> tuple[str, ...]:
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, (list, tuple)) or not all(isinstance(i, str) for i in items):
-            self.attribute_error(
-                attribute, f"`{attribute}` must be a list of strings", found=repr(value)[:80]
-            )
+            message = f"`{attribute}` must be a list of strings"
+            self.attribute_error(attribute, message, found=repr(value)[:80])
             return ()
         return tuple(items)
 
@@ -159,24 +132,21 @@ class RuleCall:
             elif isinstance(item, SCons.Node.FS.File):
                 nodes.append(item)
             else:
-                self.attribute_error(
-                    attribute, f"`{attribute}` must contain files only", found=repr(item)[:80]
-                )
+                message = f"`{attribute}` must contain files only"
+                self.attribute_error(attribute, message, found=repr(item)[:80])
         for node in nodes:
+            shown = self.shown(Path(node.abspath))
             if attribute != "artifacts" and self._leads_out(node):  # those are delivered
                 self.attribute_error(
                     attribute,
-                    f"{self.shown(Path(node.abspath))} is outside the label package",
+                    f"{shown} is outside the label package",
                     expected=f"a file in {self.folder('.')} or below",
                     suggestions=("declare it in its own folder and list that rule in `deps`",),
                 )
             elif not node.has_builder() and not os.path.isfile(node.abspath):
                 beside = os.listdir(node.dir.abspath) if os.path.isdir(node.dir.abspath) else []
-                self.attribute_error(
-                    attribute,
-                    f"{self.shown(Path(node.abspath))} does not exist",
-                    suggestions=similar_name_help(node.name, beside)[:1],
-                )
+                similar = similar_name_help(node.name, beside)[:1]
+                self.attribute_error(attribute, f"{shown} does not exist", suggestions=similar)
         return tuple(nodes)
 
     def _leads_out(self, node: Any) -> bool:
@@ -191,9 +161,8 @@ class RuleCall:
     def label(self, attribute: str, text: str) -> labels.Label | None:
         found = labels.parse_label(text, self.label_of_rule)
         if found is None:
-            self.attribute_error(
-                attribute, f"`{text}` is not a label", expected="//package:name or :name"
-            )
+            expected = "//package:name or :name"
+            self.attribute_error(attribute, f"`{text}` is not a label", expected=expected)
             return None
         return self.session.canonical(found)
 
@@ -201,11 +170,8 @@ class RuleCall:
         names = self.strings("archs", value)
         for name in names:
             if name not in TARGETS:
-                self.attribute_error(
-                    "archs",
-                    f"unknown target `{name}`",
-                    suggestions=similar_name_help(name, TARGETS),
-                )
+                similar = similar_name_help(name, TARGETS)
+                self.attribute_error("archs", f"unknown target `{name}`", suggestions=similar)
         return tuple(name for name in names if name in TARGETS)
 
     def instances(self, value: Any) -> Any:
@@ -293,9 +259,8 @@ def prebuilt_component(
         folder = Path(env.Dir(dir).srcnode().abspath)
         sidecars = [call.shown(path) for path in sorted(folder.rglob("*.contract.yaml"))]
         if not sidecars:
-            call.attribute_error(
-                "dir", f"{call.shown(folder)} contains no sidecar (*.contract.yaml)"
-            )
+            message = f"{call.shown(folder)} contains no sidecar (*.contract.yaml)"
+            call.attribute_error("dir", message)
     return call.component(
         ComponentRule(call.label_of_rule, prebuilt=tuple(sidecars), span=call.span)
     )
@@ -328,9 +293,8 @@ def device_runtime(
 def megakernel(env: Any, name: str, instances: Mapping[str, Any], **attributes: Any) -> Declared:
     """Declare a kernel linked from component instances; attributes: `program.spec`."""
     call = RuleCall(env, "Megakernel", name, {})
-    known = (*_MEGAKERNEL, "name", "instances")
-    for other in sorted(set(attributes) - set(known)):
-        call.unknown_attribute(other, known)
+    for other in sorted(set(attributes) - set(_MEGAKERNEL)):
+        call.unknown_attribute(other, _MEGAKERNEL)
         del attributes[other]
     attributes["instances"] = call.instances(instances)
     if name in call.session.megakernels:
@@ -347,19 +311,3 @@ def megakernel(env: Any, name: str, instances: Mapping[str, Any], **attributes: 
         if not call.session.options.archs or arch in call.session.options.archs
     ]
     return Declared(str(call.label_of_rule), tuple(cubins))
-
-
-_MEGAKERNEL = (
-    "connect",
-    "tensors",
-    "scalars",
-    "transfers",
-    "stages",
-    "warps",
-    "archs",
-    "occupancy",
-    "cluster",
-    "runtime",
-    "summary",
-    "allow",
-)
