@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelink_rules.files.atomic import sha256, write_text
+from pipelink_rules.files.atomic import write_text
 from pipelink_rules.files.codec import to_json
 from pipelink_rules.model.variant import WeakSymbol, WeakTable
-from pipelink_rules.toolkit.command_lines import Unit, listing_argv, object_argv
+from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv, listing_argv
 from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
 from pipelink_rules.toolkit.process import run, work_folder
 from pipelink_rules.toolkit.toolkit import Toolkit
@@ -30,21 +30,16 @@ class CompiledUnit:
 
 
 def compile_unit(
-    unit: Unit,
-    toolkit: Toolkit,
-    folder: Path,
-    subject: Subject,
-    inspect: Inspect | None = None,
+    unit: Unit, toolkit: Toolkit, folder: Path, subject: Subject, inspect: Inspect | None = None
 ) -> CompiledUnit:
     """Compile a unit into `folder`.
 
     The compiler runs twice, in parallel: once for the link-time code and its PTX, once without
     optimization for the table of weak symbols.
     """
-    fatbin, depfile = folder / "unit.fatbin", folder / "unit.d"
-    listing = folder / "unit.listing.ptx"
+    fatbin, depfile, listing = (folder / f"unit.{end}" for end in ("fatbin", "d", "listing.ptx"))
     # The list of headers costs an additional preprocessor run.
-    argv = object_argv(toolkit, unit, str(fatbin), str(depfile) if inspect else "", str(folder))
+    argv = fatbin_argv(toolkit, unit, str(fatbin), str(depfile) if inspect else "", str(folder))
     with ThreadPoolExecutor(2) as pool:
         main = pool.submit(compile_checked, argv, toolkit, subject)
         side = pool.submit(run, listing_argv(toolkit, unit, str(listing)), toolkit)
@@ -56,19 +51,14 @@ def compile_unit(
             compile_checked(shown, toolkit, subject)
     if inspect is not None:
         inspect(unit.source, depfile)
+    named = [Path(argv[0]).name, *argv[1:]]  # equal on every machine
     return CompiledUnit(
         fatbin,
         folder / f"{Path(unit.source).stem}.ptx",
         weak_table(listing.read_text(encoding="utf-8")),
-        _command(argv, folder),
+        tuple(part.replace(f"{folder}/", "").replace(str(folder), ".") for part in named),
         output.text.strip(),
     )
-
-
-def _command(argv: list[str], folder: Path) -> tuple[str, ...]:
-    """Return the command in its recorded form, which is equal on every machine."""
-    named = [Path(argv[0]).name, *argv[1:]]
-    return tuple(part.replace(f"{folder}/", "").replace(str(folder), ".") for part in named)
 
 
 def compile_object(
@@ -88,15 +78,8 @@ def compile_object(
     flags: code-generation flags as in Variant.flags, equal in all objects of a link.
     Raise PL0905 if the compilation fails.
     """
-    target = Path(out)
-    unit = Unit(
-        str(source),
-        arch,
-        tuple(str(folder) for folder in includes),
-        tuple(defines),
-        tuple(flags),
-    )
-    subject = Subject(name or f"`{source}`")
+    target, subject = Path(out), Subject(name or f"`{source}`")
+    unit = Unit(str(source), arch, tuple(map(str, includes)), tuple(defines), tuple(flags))
     with work_folder(target.parent) as folder:
         compiled = compile_unit(unit, toolkit, folder, subject, inspect)
         write_text(weak_file(target), to_json(WeakTable(compiled.weak)))
@@ -108,8 +91,3 @@ def runtime_file(runtime: str, flags: Iterable[str] = ()) -> str:
     """Return the file of a device runtime for a set of code-generation flags: `release.fatbin`."""
     suffix = "".join(f"-{flag.replace('=', '_')}" for flag in sorted(flags))
     return f"{runtime}{suffix}.fatbin"
-
-
-def digests(paths: Iterable[Path]) -> tuple[tuple[str, str], ...]:
-    """Return (file name, sha256) of each file, sorted."""
-    return tuple(sorted((path.name, sha256(path)) for path in paths))

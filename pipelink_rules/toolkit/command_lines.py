@@ -53,44 +53,30 @@ def _common(toolkit: Toolkit, unit: Unit) -> list[str]:
     return argv
 
 
-def fatbin_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str = "") -> list[str]:
-    """Compile link-time code of one architecture, device only: a host pass triples the time."""
-    arch = number(unit.arch)
-    argv = [*_common(toolkit, unit), "--fatbin"]
-    # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
-    argv += ["-gencode", f"arch=compute_{arch},code=lto_{arch}"]
-    argv += ["-MMD", "-MF", depfile] if depfile else []
-    return [*argv, unit.source, "-o", out]
+def fatbin_argv(
+    toolkit: Toolkit, unit: Unit, out: str, depfile: str = "", keep: str = ""
+) -> list[str]:
+    """Compile link-time code of one architecture, device only: a host pass triples the time.
 
-
-def object_argv(toolkit: Toolkit, unit: Unit, out: str, depfile: str, keep: str) -> list[str]:
-    """Compile link-time code and PTX in one run of the front end, which takes most of the time.
-
-    The linkers use the link-time code of such an object; the PTX is kept in `keep` as
-    `<source stem>.ptx`: the shadow that the scans read.
+    keep: the folder that receives `<source stem>.ptx`, from the same run of the front end, which
+    takes most of the time: the shadow that the scans read.  The object then contains that PTX, too;
+    linkers use the link-time code.
     """
     arch = number(unit.arch)
-    argv = [*_common(toolkit, unit), "--fatbin"]
-    argv += ["-gencode", f"arch=compute_{arch},code=[compute_{arch},lto_{arch}]"]
+    # Not -arch=sm_90a: that compiles a second time for plain compute_90, which has no wgmma.
+    code = f"[compute_{arch},lto_{arch}]" if keep else f"lto_{arch}"
+    argv = [*_common(toolkit, unit), "--fatbin", "-gencode", f"arch=compute_{arch},code={code}"]
     argv += ["-MMD", "-MF", depfile] if depfile else []
-    argv += ["--keep", "--keep-dir", keep]
+    argv += ["--keep", "--keep-dir", keep] if keep else []
     return [*argv, unit.source, "-o", out]
 
 
 def listing_argv(toolkit: Toolkit, unit: Unit, out: str, *, show_inline: bool = True) -> list[str]:
     """Compile unoptimized PTX: one function for each of the source, the inlined ones included."""
-    show = _SHOW_INLINE if show_inline else ()
-    return [*_ptx(toolkit, unit), "-Xcicc", "-O0", *show, unit.source, "-o", out]
-
-
-def shadow_argv(toolkit: Toolkit, unit: Unit, out: str) -> list[str]:
-    """Compile PTX only, as `object_argv` keeps it."""
-    return [*_ptx(toolkit, unit), unit.source, "-o", out]
-
-
-def _ptx(toolkit: Toolkit, unit: Unit) -> list[str]:
     arch = number(unit.arch)
-    return [*_common(toolkit, unit), "-ptx", "-gencode", f"arch=compute_{arch},code=compute_{arch}"]
+    argv = [*_common(toolkit, unit), "-ptx", "-gencode", f"arch=compute_{arch},code=compute_{arch}"]
+    argv += ["-Xcicc", "-O0", *(_SHOW_INLINE if show_inline else ())]
+    return [*argv, unit.source, "-o", out]
 
 
 def cubin_argv(toolkit: Toolkit, unit: Unit, out: str, ptxas: Iterable[str] = ()) -> list[str]:

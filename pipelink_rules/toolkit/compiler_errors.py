@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.model.contract import Contract
+from pipelink_rules.model.contract import Contract, Param, Port, Role
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.toolkit.process import (
-    ToolOutput,
-    command_note,
-    quote,
-    run,
-)
+from pipelink_rules.toolkit.process import ToolOutput, command_note, quote, run
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _NVCC = re.compile(r"^(?P<file>[^\s:(][^(:]*)\((?P<line>\d+)\): error(?: #[\w-]+)?: (?P<text>.*)$")
@@ -73,11 +68,8 @@ def _span_of(found: re.Match[str]) -> Span:
     number = int(found["line"][-9:])
     column = int((found.groupdict().get("column") or "0")[-9:])
     try:
-        line = (
-            Path(found["file"])
-            .read_text(encoding="utf-8", errors="replace")
-            .split("\n")[number - 1]
-        )
+        text = Path(found["file"]).read_text(encoding="utf-8", errors="replace")
+        line = text.split("\n")[number - 1]
     except (OSError, IndexError, ValueError):
         return Span(found["file"], number, max(column, 1))
     for word in reversed(re.findall(r'"(\w+)"', found["text"])):
@@ -98,13 +90,11 @@ def _contract_labels(text: str, subject: Subject) -> list[Label]:
     if not name or contract is None:
         return []
     close = set(_close(name, subject))
-    spans = [(param.name, param.span) for param in contract.params]
-    spans += [(port.name, port.span) for port in contract.ports]
-    spans += [(role.name, role.span) for role in contract.roles]
+    declared: list[Param | Port | Role] = [*contract.params, *contract.ports, *contract.roles]
     return [
-        Label(span, f"the contract declares `{declared}`")
-        for declared, span in spans
-        if span and ({declared, f"k{declared}"} & close or name.endswith(declared))
+        Label(item.span, f"the contract declares `{item.name}`")
+        for item in declared
+        if item.span and ({item.name, f"k{item.name}"} & close or name.endswith(item.name))
     ]
 
 

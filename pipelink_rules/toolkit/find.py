@@ -8,8 +8,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -103,9 +104,7 @@ def find_toolkit(build_dir: str | Path, environ: Mapping[str, str] | None = None
         "no usable CUDA toolkit was found",
         expected="a CUDA 13 toolkit whose nvlink (13.2 or later) links two objects with setmaxnreg",
         found="; ".join(f"{item.root}: rejected" for item in refused) or "no toolkit",
-        notes=tuple(
-            f"{item.source}: {item.root} {item.version}: {item.reason}" for item in refused
-        ),
+        notes=tuple(f"{one.source}: {one.root} {one.version}: {one.reason}" for one in refused),
         suggestions=(
             "python -m pip install 'pipelink[toolkit]'",
             "or set PIPELINK_CUDA to the folder of a toolkit",
@@ -125,18 +124,15 @@ def probe_candidate(
     except Incomplete as missing:
         return ToolkitRejected(candidate.source, str(candidate.root), "", str(missing))
     key = stat_key(layout)
-    known = _read(folder).get(str(candidate.root))
-    if not isinstance(known, dict) or known.get("key") != key:
-        known = {"key": key, **asdict(_probe_layout(layout, folder, environ))}
-        _store(folder, str(candidate.root), known)
-    if known["reason"]:
-        return ToolkitRejected(
-            candidate.source, str(candidate.root), str(known["version"]), str(known["reason"])
-        )
+    root, source = str(candidate.root), candidate.source
+    known = _cached(folder, root, key, lambda: _probe_layout(layout, folder, environ))
+    version, reason = str(known["version"]), str(known["reason"])
+    if reason:
+        return ToolkitRejected(source, root, version, reason)
     return Toolkit(
-        root=str(candidate.root),
-        source=candidate.source,
-        version=str(known["version"]),
+        root=root,
+        source=source,
+        version=version,
         fingerprint=str(known["fingerprint"]),
         nvcc=str(layout.nvcc),
         ptxas=str(layout.ptxas),
@@ -154,37 +150,24 @@ def probe_candidate(
     )
 
 
-@dataclass(frozen=True)
-class CandidateResult:
-    """The result of testing a candidate, as cached in probe.json."""
-
-    version: str
-    reason: str  # '' = accepted
-    fingerprint: str = ""
-    archs: tuple[str, ...] = ()
-
-
-def _probe_layout(layout: Layout, folder: Path, environ: Mapping[str, str]) -> CandidateResult:
+def _probe_layout(layout: Layout, folder: Path, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return version, reason of a rejection ("" = accepted), fingerprint and architectures."""
     environment = tool_environment(layout, environ)
 
     def output(*argv: object) -> str:
         return run_tool([str(part) for part in argv], environment, timeout=60).text
 
-    versions = {
-        "nvcc": _version(output(layout.nvcc, "--version")),
-        "nvlink": _version(output(layout.nvlink, "--version")),
-        "ptxas": _version(output(layout.ptxas, "--version")),
-        "g++": output(layout.host_compiler, "-dumpfullversion"),
-    }
-    version = versions["nvcc"]
-    if not version:
-        return CandidateResult("", "its nvcc does not run")
-    reason = probe(layout, shim_nvvm(layout, folder), folder, environ)
-    if reason:
-        return CandidateResult(version, reason)
-    archs = tuple(sorted(output(layout.nvcc, "--list-gpu-arch").split()))
-    fingerprint = fingerprint_of(layout, (f"{k} {v}" for k, v in sorted(versions.items())))
-    return CandidateResult(version, "", fingerprint, archs)
+    tools = {"nvcc": layout.nvcc, "nvlink": layout.nvlink, "ptxas": layout.ptxas}
+    versions = {name: _version(output(tool, "--version")) for name, tool in tools.items()}
+    versions["g++"] = output(layout.host_compiler, "-dumpfullversion")
+    version, fingerprint, archs = versions["nvcc"], "", []
+    reason = "its nvcc does not run"
+    if version:
+        reason = probe(layout, shim_nvvm(layout, folder), folder, environ)
+    if not reason:
+        archs = sorted(output(layout.nvcc, "--list-gpu-arch").split())
+        fingerprint = fingerprint_of(layout, (f"{k} {v}" for k, v in sorted(versions.items())))
+    return {"version": version, "reason": reason, "fingerprint": fingerprint, "archs": archs}
 
 
 def _version(text: str) -> str:
@@ -196,12 +179,9 @@ def nvjitlink_reason(toolkit: Toolkit, build_dir: str | Path, environ: Mapping[s
     """Return why the nvJitLink backend of this toolkit fails, '' if it works; cached as well."""
     folder = Path(build_dir).absolute() / ".toolkit"
     layout = layout_of(Path(toolkit.root), environ)
-    key, name = stat_key(layout), f"nvjitlink {toolkit.root} {sys.executable}"
-    known = _read(folder).get(name)
-    if not isinstance(known, dict) or known.get("key") != key:
-        known = {"key": key, "reason": probe_nvjitlink(layout, folder, environ)}
-        _store(folder, name, known)
-    return str(known["reason"])
+    name = f"nvjitlink {toolkit.root} {sys.executable}"
+    test = partial(probe_nvjitlink, layout, folder, environ)
+    return str(_cached(folder, name, stat_key(layout), lambda: {"reason": test()})["reason"])
 
 
 def _read(folder: Path) -> dict[str, dict[str, Any]]:
@@ -215,7 +195,14 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
     return found if isinstance(found, dict) else {}
 
 
-def _store(folder: Path, name: str, entry: dict[str, Any]) -> None:
-    # Two builds may write simultaneously: the last one wins, and the other only tests once more.
-    data = {"format": _FORMAT, "candidates": {**_read(folder), name: entry}}
-    write_text(folder / "probe.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
+def _cached(
+    folder: Path, name: str, key: str, test: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the result of a test, which runs unless probe.json has it under the same key."""
+    known = _read(folder).get(name)
+    if not isinstance(known, dict) or known.get("key") != key:
+        known = {"key": key, **test()}
+        # Two builds may write simultaneously: the last one wins, the other only tests once more.
+        data = {"format": _FORMAT, "candidates": {**_read(folder), name: known}}
+        write_text(folder / "probe.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
+    return known

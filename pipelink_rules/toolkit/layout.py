@@ -10,6 +10,7 @@ from shutil import which
 
 from pipelink_rules.files.atomic import sha256
 
+_TOOLS = ("nvcc", "ptxas", "nvlink", "fatbinary")
 _LIBNVVM = ("nvvm/lib64/libnvvm.so", "nvvm/lib/libnvvm.so", "nvvm/lib64/libnvvm.so.4")
 _LIBRARY_FOLDERS = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib")
 
@@ -36,10 +37,9 @@ class Layout:
     @property
     def tools(self) -> tuple[Path, ...]:
         """The files whose contents determine the output of a build."""
-        fixed = [self.nvcc, self.cicc, self.ptxas, self.nvlink, self.fatbinary, self.libdevice]
-        fixed += [self.libnvvm, self.libraries / "libcudadevrt.a"]
-        fixed += [tool for tool in (self.nvjitlink,) if tool]
-        return tuple(fixed)
+        fixed = (self.nvcc, self.cicc, self.ptxas, self.nvlink, self.fatbinary, self.libdevice)
+        linked = (self.libnvvm, self.libraries / "libcudadevrt.a")
+        return (*fixed, *linked, *([self.nvjitlink] if self.nvjitlink else []))
 
 
 class Incomplete(Exception):
@@ -48,9 +48,8 @@ class Incomplete(Exception):
 
 def layout_of(root: Path, environ: Mapping[str, str]) -> Layout:
     """Return the files below `root`; raise Incomplete if one is missing."""
-    host = which("g++", path=environ.get("PATH", "/usr/bin:/bin")) or which(
-        "g++", path="/usr/bin:/bin"
-    )
+    usual = "/usr/bin:/bin"
+    host = which("g++", path=environ.get("PATH", usual)) or which("g++", path=usual)
     if host is None:
         raise Incomplete("g++ is not on PATH; nvcc preprocesses with it")
     folders = [root / folder for folder in _LIBRARY_FOLDERS]
@@ -60,18 +59,13 @@ def layout_of(root: Path, environ: Mapping[str, str]) -> Layout:
     extras = (include.parent / "cccl", root / "cccl")
     nvvm = [root / name for name in _LIBNVVM]
     nvvm += [folder / name for folder in folders for name in ("libnvvm.so", "libnvvm.so.4")]
+    libdevice = sorted((root / "nvvm/libdevice").glob("libdevice.*.bc"))
     jit = (path for folder in folders for path in sorted(folder.glob("libnvJitLink.so.*")))
     return Layout(
         root=root,
-        nvcc=_first((root / "bin/nvcc",), "bin/nvcc"),
-        ptxas=_first((root / "bin/ptxas",), "bin/ptxas"),
-        nvlink=_first((root / "bin/nvlink",), "bin/nvlink"),
-        fatbinary=_first((root / "bin/fatbinary",), "bin/fatbinary"),
+        **{name: _first((root / "bin" / name,), f"bin/{name}") for name in _TOOLS},
         cicc=_first((root / "nvvm/bin/cicc", root / "bin/cicc"), "nvvm/bin/cicc"),
-        libdevice=_first(
-            sorted((root / "nvvm/libdevice").glob("libdevice.*.bc")),
-            "nvvm/libdevice/libdevice.10.bc",
-        ),
+        libdevice=_first(libdevice, "nvvm/libdevice/libdevice.10.bc"),
         libnvvm=_first(nvvm, "libnvvm.so (nvlink loads it for link-time optimization)"),
         libraries=libraries,
         includes=(include.parent, *(folder for folder in extras if folder.is_dir())),
@@ -142,11 +136,11 @@ def _stat(path: Path) -> str:
 
 
 def _headers(layout: Layout) -> list[Path]:
-    folder = layout.includes[0]
-    names = [entry for entry in os.scandir(folder) if entry.is_file()]
-    crt = folder / "crt"
-    names += [entry for entry in os.scandir(crt) if entry.is_file()] if crt.is_dir() else []
-    return [Path(entry.path) for entry in sorted(names, key=lambda entry: entry.path)]
+    folders = [
+        folder for folder in (layout.includes[0], layout.includes[0] / "crt") if folder.is_dir()
+    ]
+    entries = (entry for folder in folders for entry in os.scandir(folder))
+    return [Path(path) for path in sorted(entry.path for entry in entries if entry.is_file())]
 
 
 def fingerprint_of(layout: Layout, versions: Iterable[str]) -> str:

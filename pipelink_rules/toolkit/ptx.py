@@ -14,6 +14,8 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
 _COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.S)
 _LINKAGE = re.compile(r"\.(visible|weak|extern|common)\b")
 _SPACE = re.compile(r"\.(global|const|shared|local)\b")
+_DECLARATIONS = (".local", ".shared", ".global", ".const")
+_HEADER = re.compile(r"^[ \t]*\.(version|target|address_size|file|loc)\b.*$", re.M)
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 
 
@@ -59,7 +61,7 @@ class Function:
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
         """The body, in order."""
-        return tuple(_statements(self.body))
+        return tuple(map(_statement, _statement_texts(self.body)))
 
 
 @dataclass(frozen=True)
@@ -97,16 +99,10 @@ def without_comments(text: str) -> str:
 
 def read_ptx(text: str) -> Module:
     """Parse a PTX text."""
-    body = re.sub(
-        r"^[ \t]*\.(version|target|address_size|file|loc)\b.*$",
-        "",
-        without_comments(text),
-        flags=re.M,
-    )
     functions: list[Function] = []
     variables: list[Variable] = []
     externs: list[str] = []
-    for head, block in _items(body):
+    for head, block in _items(_HEADER.sub("", without_comments(text))):
         if re.search(r"\.(func|entry)\b", head):
             name, linkage = _function_name(head), _linkage(head)
             if block is None:
@@ -114,7 +110,8 @@ def read_ptx(text: str) -> Module:
                 continue
             entry = re.search(r"\.entry\b", head) is not None
             functions.append(Function(name, linkage, entry, head, block))
-            variables += _variables(block)
+            statements = functions[-1].statements
+            variables += [_variable(s.text) for s in statements if s.opcode in _DECLARATIONS]
         elif _SPACE.search(head):
             variables.append(_variable(head + (f" {{{block}}}" if block else "")))
     return Module(tuple(functions), tuple(variables), tuple(externs))
@@ -156,12 +153,18 @@ def closing_brace(text: str, opening: int) -> int:
 
 def _malformed(text: str, position: int, what: str) -> PipelinkError:
     line = text.count("\n", 0, position) + 1
+    found = " ".join(text[position : position + 200].split())
+    return malformed_ptx(what, found, (f"in line {line}",))
+
+
+def malformed_ptx(what: str, found: str = "", notes: tuple[str, ...] = ()) -> PipelinkError:
+    """Return PL0904 for a text that nvcc did not write."""
     return error(
         "PL0904",
         f"malformed PTX in an object: {what}",
         expected="PTX as nvcc writes it",
-        found=" ".join(text[position : position + 200].split()),
-        notes=(f"in line {line}",),
+        found=found,
+        notes=notes,
         suggestions=("rebuild the component",),
         subject="ptx",
     )
@@ -180,24 +183,11 @@ def _function_name(head: str) -> str:
     return found[0] if found else ""
 
 
-def _variables(block: str) -> list[Variable]:
-    found = []
-    for statement in _statements(block):
-        if statement.opcode in (".local", ".shared", ".global", ".const"):
-            found.append(_variable(statement.text))
-    return found
-
-
 def _variable(text: str) -> Variable:
     declared = text.split("=", 1)[0]
     names = re.findall(r"(?<![\w.$%])[A-Za-z_$%][\w$]*(?=\s*(?:\[|,|$))", declared)
     space = _SPACE.search(text)
     return Variable(names[0] if names else "", _linkage(text), space[1] if space else "", text)
-
-
-def _statements(body: str) -> Iterator[Statement]:
-    for text in _statement_texts(body):
-        yield _statement(text)
 
 
 def _statement_texts(body: str) -> Iterator[str]:
@@ -238,10 +228,7 @@ def _statement(text: str) -> Statement:
         return Statement(text, "", text, "")
     if _LABEL.fullmatch(text):
         return Statement(text, "", "label", text.rstrip(": "))
-    guard = ""
-    rest = text
-    found = re.match(r"@!?[%\w]+\s*", rest)
-    if found:
-        guard, rest = found[0].strip(), rest[found.end() :]
-    opcode, _, operands = rest.partition(" ")
-    return Statement(text, guard, opcode, operands.strip())
+    found = re.match(r"@!?[%\w]+\s*", text)
+    guard = found[0] if found else ""
+    opcode, _, operands = text[len(guard) :].partition(" ")
+    return Statement(text, guard.strip(), opcode, operands.strip())

@@ -7,7 +7,7 @@ libnvvm.so that nvlink opens, and a link of the wrong objects succeeds with an e
 import json
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -41,27 +41,23 @@ def tool_environment(layout: Layout, environ: Mapping[str, str]) -> dict[str, st
 
 def probe(layout: Layout, nvvmpath: Path, scratch: Path, environ: Mapping[str, str]) -> str:
     """Return why the toolkit cannot link components with nvlink, '' if it can."""
-    scratch.mkdir(parents=True, exist_ok=True)
-    environment = tool_environment(layout, environ)
-    with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
-        folder = Path(name)
-        problem = _compile(layout, folder, environment)
-        if problem:
-            return problem
-        return _link(layout, nvvmpath, folder, environment)
+
+    def link(folder: Path, environment: Mapping[str, str]) -> str:
+        argv = [str(layout.nvlink), "-Werror", "-lto", f"-nvvmpath={nvvmpath}"]
+        argv += [f"-L{layout.libraries}", "-lcudadevrt", f"-arch=sm_{ARCH}", "-Xptxas=-v"]
+        argv += [f"{stem}.fatbin" for stem in sorted(_SOURCES)] + ["-o", "probe.cubin"]
+        output = run_tool(argv, environment, cwd=folder, timeout=_TIMEOUT)
+        return _verdict(output, folder / "probe.cubin", "nvlink")
+
+    return _with_objects(layout, scratch, environ, link)
 
 
 def probe_nvjitlink(layout: Layout, scratch: Path, environ: Mapping[str, str]) -> str:
     """Return why the toolkit cannot link components with libnvJitLink, '' if it can."""
     if layout.nvjitlink is None:
         return "the toolkit has no libnvJitLink"
-    scratch.mkdir(parents=True, exist_ok=True)
-    environment = tool_environment(layout, environ)
-    with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as name:
-        folder = Path(name)
-        problem = _compile(layout, folder, environment)
-        if problem:
-            return problem
+
+    def link(folder: Path, environment: Mapping[str, str]) -> str:
         job = {
             "library": str(layout.nvjitlink),
             "options": [f"-arch=sm_{ARCH}", "-lto", "-verbose"],
@@ -72,6 +68,21 @@ def probe_nvjitlink(layout: Layout, scratch: Path, environ: Mapping[str, str]) -
         argv = child_argv("pipelink_rules.toolkit.nvjitlink_child", str(folder / "job.json"))
         output = run_tool(argv, child_environment(environment), timeout=_TIMEOUT)
         return _verdict(output, folder / "probe.cubin", "libnvJitLink")
+
+    return _with_objects(layout, scratch, environ, link)
+
+
+def _with_objects(
+    layout: Layout,
+    scratch: Path,
+    environ: Mapping[str, str],
+    link: Callable[[Path, Mapping[str, str]], str],
+) -> str:
+    """Compile the objects in a private folder and link them there; return what fails first."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    environment = tool_environment(layout, environ)
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="probe_") as folder:
+        return _compile(layout, Path(folder), environment) or link(Path(folder), environment)
 
 
 def _compile(layout: Layout, folder: Path, environment: Mapping[str, str]) -> str:
@@ -87,14 +98,6 @@ def _compile(layout: Layout, folder: Path, environment: Mapping[str, str]) -> st
             if not output.ok:
                 return f"its nvcc cannot compile a component: {first_line(output)}"
     return ""
-
-
-def _link(layout: Layout, nvvmpath: Path, folder: Path, environment: Mapping[str, str]) -> str:
-    argv = [str(layout.nvlink), "-Werror", "-lto", f"-nvvmpath={nvvmpath}"]
-    argv += [f"-L{layout.libraries}", "-lcudadevrt", f"-arch=sm_{ARCH}", "-Xptxas=-v"]
-    argv += [f"{stem}.fatbin" for stem in sorted(_SOURCES)] + ["-o", "probe.cubin"]
-    output = run_tool(argv, environment, cwd=folder, timeout=_TIMEOUT)
-    return _verdict(output, folder / "probe.cubin", "nvlink")
 
 
 def _verdict(output: ToolOutput, cubin: Path, linker: str) -> str:

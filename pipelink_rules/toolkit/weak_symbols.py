@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
-from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.variant import WeakSymbol
 from pipelink_rules.toolkit.process import run_tool
-from pipelink_rules.toolkit.ptx import Function, Module, read_ptx
+from pipelink_rules.toolkit.ptx import Function, Module, Variable, malformed_ptx, read_ptx
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DEPOT = re.compile(r"__local_depot\d+")
@@ -25,30 +24,12 @@ def weak_table(listing: str) -> tuple[WeakSymbol, ...]:
     """Return the weak symbols of an unoptimized PTX listing, sorted by name."""
     module = read_ptx(listing)
     try:
-        return tuple(sorted(_weak(module), key=lambda symbol: symbol.name))
+        bodies = _Bodies(module)
+        names = [(item.name, "func") for item in module.functions if item.linkage == "weak"]
+        names += [(item.name, "data") for item in module.variables if item.linkage == "weak"]
+        return tuple(WeakSymbol(name, kind, bodies.digest(name)) for name, kind in sorted(names))
     except RecursionError:
-        raise error(
-            "PL0904",
-            "malformed PTX in an object: calls are nested too deeply",
-            expected="PTX as nvcc writes it",
-            suggestions=("rebuild the component",),
-            subject="ptx",
-        ) from None
-
-
-def _weak(module: Module) -> list[WeakSymbol]:
-    bodies = _Bodies(module)
-    found = [
-        WeakSymbol(item.name, "func", bodies.digest(item.name))
-        for item in module.functions
-        if item.linkage == "weak"
-    ]
-    found += [
-        WeakSymbol(item.name, "data", bodies.digest(item.name))
-        for item in module.variables
-        if item.linkage == "weak"
-    ]
-    return found
+        raise malformed_ptx("calls are nested too deeply") from None
 
 
 class _Bodies:
@@ -58,8 +39,8 @@ class _Bodies:
         self._texts = {item.name: _function_text(item) for item in module.functions}
         self._texts |= {item.name: " ".join(item.text.split()) for item in module.variables}
         # Internal names contain a digest of the path, so their text differs between checkouts.
-        self._internal = {item.name for item in module.functions if item.linkage == ""}
-        self._internal |= {item.name for item in module.variables if item.linkage == ""}
+        items: list[Function | Variable] = [*module.functions, *module.variables]
+        self._internal = {item.name for item in items if item.linkage == ""}
         self._done: dict[str, str] = {}
 
     def digest(self, name: str, open_names: tuple[str, ...] = ()) -> str:
@@ -85,10 +66,8 @@ class _Bodies:
 
 def _function_text(function: Function) -> str:
     lines = [function.header]
-    labels: dict[str, str] = {}
-    for statement in function.statements:
-        if statement.opcode == "label":
-            labels[statement.operands] = f"$L{len(labels)}"
+    names = (item.operands for item in function.statements if item.opcode == "label")
+    labels = {name: f"$L{number}" for number, name in enumerate(dict.fromkeys(names))}
     for statement in function.statements:
         text = _DEPOT.sub("__local_depot", statement.text)
         if labels:

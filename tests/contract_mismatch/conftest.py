@@ -15,7 +15,7 @@ from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.header import emit_header
 from pipelink_rules.contract.load import load_contract
 from pipelink_rules.model.variant import Variant
-from pipelink_rules.toolkit.command_lines import Unit, shadow_argv
+from pipelink_rules.toolkit.command_lines import Unit, listing_argv
 from pipelink_rules.toolkit.ptx import Module, read_ptx
 from pipelink_rules.toolkit.toolkit import Toolkit
 
@@ -74,7 +74,9 @@ def modules(
         unit.write_text("\n".join(_units(names, unedited, repository, folder)))
         out = folder / f"unit{number}.ptx"
         includes = (str(folder), str(repository / "components/include"), str(HERE / "raw"))
-        argv = shadow_argv(toolkit, Unit(str(unit), "sm_90a", includes, strict=False), str(out))
+        source = Unit(str(unit), "sm_90a", includes, strict=False)
+        listing = listing_argv(toolkit, source, str(out), show_inline=False)
+        argv = [word for word in listing if word not in ("-Xcicc", "-O0")]  # optimized
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[:4000]
         return read_ptx(out.read_text())

@@ -49,7 +49,7 @@ def test_dialect_of_the_component_wins() -> None:
 
 
 def test_object_and_shadow_come_from_one_run() -> None:
-    argv = command_lines.object_argv(toolkit_of(), UNIT, "out.fatbin", "out.d", "work")
+    argv = command_lines.fatbin_argv(toolkit_of(), UNIT, "out.fatbin", "out.d", "work")
     assert "arch=compute_90a,code=[compute_90a,lto_90a]" in argv
     assert argv[argv.index("--keep-dir") + 1] == "work"
 
