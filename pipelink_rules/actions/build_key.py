@@ -27,12 +27,8 @@ _BLANK: dict[str, object] = {"span": None, "spans": (), "summary": "", "file": "
 
 def strip_locations(noun: Noun) -> Noun:
     """Return a program or variant without spans, summaries, file names and origins."""
-    return _strip(noun)
-
-
-def _strip(noun: Noun) -> Noun:
     if isinstance(noun, tuple):
-        return type(noun)(_strip(item) for item in noun)
+        return type(noun)(strip_locations(item) for item in noun)
     if not dataclasses.is_dataclass(noun) or isinstance(noun, type):
         return noun
     changes = {}
@@ -41,7 +37,7 @@ def _strip(noun: Noun) -> Noun:
         if item.name in _BLANK:
             changes[item.name] = _BLANK[item.name]
         elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
-            changes[item.name] = _strip(value)
+            changes[item.name] = strip_locations(value)
     return dataclasses.replace(noun, **changes)
 
 
@@ -52,15 +48,8 @@ class Signatures:
         # The noun is kept with its digest, so that no other one gets its id.
         self._known: dict[tuple[int, bool], tuple[object, str]] = {}
 
-    def of(self, noun: object) -> str:
-        """Return sha256 over the text of a frozen noun."""
-        return self._digest(noun, code=False)
-
-    def of_code(self, noun: object) -> str:
-        """Return the same without source locations and prose."""
-        return self._digest(noun, code=True)
-
-    def _digest(self, noun: object, *, code: bool) -> str:
+    def of(self, noun: object, *, code: bool = False) -> str:
+        """Return sha256 over the text of a frozen noun; `code`: without locations and prose."""
         kept = self._known.get((id(noun), code))
         if kept is None:
             # `repr` names every field and value, and is several times faster than JSON.

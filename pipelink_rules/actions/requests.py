@@ -89,7 +89,7 @@ def requests_of(nouns: Nouns, signatures: Signatures) -> RequestedMegakernel:
             arguments=variant.arguments,
             flags=variant.flags,
             text=signatures.of(variant),
-            code=signatures.of_code(variant),
+            code=signatures.of(variant, code=True),
         )
         sidecars = prebuilt.sidecars if prebuilt else ()
         instances.append(RequestedInstance(item.name, item.label, known, sidecars))

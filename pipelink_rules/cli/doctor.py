@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pipelink_rules import __version__
 from pipelink_rules.cli.command_io import report
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.toolkit.toolkit import Toolkit
 
 _PACKAGES = ("scons", "z3-solver", "pyyaml", "filelock", "cuda-bindings")
 
@@ -60,7 +61,6 @@ def _compiler() -> Iterator[Line]:
 def _toolkits(build: str) -> Iterator[Line]:
     """Yield every candidate in the order of preference, with its self-test."""
     from pipelink_rules.toolkit.find import candidates, probe_candidate
-    from pipelink_rules.toolkit.toolkit import Toolkit
 
     selected = False
     for candidate in candidates(os.environ):
@@ -76,11 +76,9 @@ def _toolkits(build: str) -> Iterator[Line]:
         yield "toolkit", "none usable"
 
 
-def _backends(toolkit: object, build: str) -> Iterator[Line]:
+def _backends(toolkit: Toolkit, build: str) -> Iterator[Line]:
     from pipelink_rules.toolkit.find import nvjitlink_reason
-    from pipelink_rules.toolkit.toolkit import Toolkit
 
-    assert isinstance(toolkit, Toolkit)
     yield "linker", "nvlink: passes the self-test (default)"
     reason = nvjitlink_reason(toolkit, build, os.environ)
     yield "linker", f"nvjitlink: {f'rejected: {reason}' if reason else 'passes the self-test'}"

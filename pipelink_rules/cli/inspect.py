@@ -83,31 +83,15 @@ def describe_contract(contract: Contract, measured: object) -> Iterator[str]:
     for role in contract.roles:
         found = probed.get(role.name)
         probe = f"{found.registers}/{found.entry}" if found else "-"
-        registers = role.registers
-        values = (
-            role.warps,
-            role.converged,
-            registers.minimum,
-            registers.want,
-            registers.entry,
-            probe,
-        )
-        rows.append((role.name, *values))
+        needs = (role.registers.minimum, role.registers.want, role.registers.entry, probe)
+        rows.append((role.name, role.warps, role.converged, *needs))
     yield ""
     yield from format_table(("role", "warps", "converged", "min", "want", "entry", "probe"), rows)
-    ports = [
-        (
-            port.name,
-            port.space,
-            port.direction,
-            port.role,
-            port.type
-            or " + ".join(
-                f"{item.dtype} [{', '.join(map(str, item.shape))}]" for item in port.members
-            ),
-        )
-        for port in contract.ports
-    ]
+    ports = []
+    for port in contract.ports:
+        members = (f"{item.dtype} [{', '.join(map(str, item.shape))}]" for item in port.members)
+        carries = port.type or " + ".join(members)
+        ports.append((port.name, port.space, port.direction, port.role, carries))
     if ports:
         yield ""
         yield from format_table(("port", "space", "way", "role", "carries"), ports)

@@ -63,11 +63,11 @@ def classify_options(copts: Iterable[str], span: Span | None = None) -> Options:
     fast = False
     other: list[str] = []
     for option in copts:
-        flag = _flag_of(option)
+        flag = re.fullmatch(r"--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)", option)
         if option in ("--use_fast_math", "-use_fast_math"):
             fast = True
         elif flag:
-            explicit[flag[0]] = flag[1]
+            explicit[flag[1]] = flag[2] == "true"
         elif any(re.fullmatch(pattern, option) for pattern in _HARMLESS):
             other.append(option)
         else:
@@ -81,32 +81,22 @@ def classify_options(copts: Iterable[str], span: Span | None = None) -> Options:
     return Options(tuple(changed), tuple(other))
 
 
-def _flag_of(option: str) -> tuple[str, bool] | None:
-    found = re.fullmatch(r"--?(fmad|ftz|prec-div|prec-sqrt)=(true|false)", option)
-    return (found[1], found[2] == "true") if found else None
-
-
 def _refused(option: str, span: Span | None) -> Exception:
-    for pattern, reason, fix in _REASONS:
-        if re.match(pattern, option):
-            return error(
-                "PL1215",
-                f"option {option} is not allowed in copts= of a component",
-                span,
-                expected="an option that does not change how the component is linked",
-                found=reason,
-                suggestions=(fix,) if fix else (),
-                subject=option,
-            )
-    known = [f"--{name}=true" for name in FLAG_DEFAULTS] + ["--use_fast_math"]
-    near = difflib.get_close_matches(option.replace("-", "", 1), known, 1)
+    reasons = [(reason, fix) for pattern, reason, fix in _REASONS if re.match(pattern, option)]
+    if reasons:
+        message = f"option {option} is not allowed in copts= of a component"
+        expected = "an option that does not change how the component is linked"
+        found, fix = reasons[0]
+    else:
+        message, found = f"unsupported option {option} in copts= of a component", option
+        expected = (
+            "--ftz=, --prec-div=, --prec-sqrt= or --fmad= with true or false, "
+            "--use_fast_math, a C++ dialect, or a diagnostics option"
+        )
+        known = [f"--{name}=true" for name in FLAG_DEFAULTS] + ["--use_fast_math"]
+        near = difflib.get_close_matches(option.replace("-", "", 1), known, 1)
+        fix = f"an option with a similar name exists: {near[0]}" if near else ""
+    fixes = (fix,) if fix else ()
     return error(
-        "PL1215",
-        f"unsupported option {option} in copts= of a component",
-        span,
-        expected="--ftz=, --prec-div=, --prec-sqrt= or --fmad= with true or false, "
-        "--use_fast_math, a C++ dialect, or a diagnostics option",
-        found=option,
-        suggestions=(f"an option with a similar name exists: {near[0]}",) if near else (),
-        subject=option,
+        "PL1215", message, span, expected=expected, found=found, suggestions=fixes, subject=option
     )

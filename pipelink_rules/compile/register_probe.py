@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelink_rules.compile.register_probe_source import kernel_name
-from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.source_span import Span
@@ -33,6 +33,7 @@ from pipelink_rules.toolkit.ptxas_log import (
 )
 from pipelink_rules.toolkit.toolkit import Toolkit
 
+Assemble = Callable[[list[int]], "list[Attempt]"]  # register counts, ascending -> their runs
 STEP = 8  # setmaxnreg accepts multiples of 8
 WORKERS = 2
 
@@ -44,26 +45,35 @@ def link_probe(
     out = folder / "probe.ptx"
     argv = nvlink_argv(toolkit, arch, [str(path) for path in objects], str(out), ptx=True)
     output = run(argv, toolkit)
-    if not output.ok:
-        raise _link_failure(output, subject)
-    return out.read_text(encoding="utf-8")
+    if output.ok:
+        return out.read_text(encoding="utf-8")
+    missing = sorted(set(re.findall(r"[Uu]ndefined reference to '([^']+)'", output.text)))
+    code, message, expected = "PL1209", f"the register probe of {subject.name} does not link", ""
+    if missing:
+        code, message = "PL0913", f"{subject.name} calls undefined {list_of(missing)}"
+        expected = "operations of <pipelink/runtime.cuh>, or functions of the component"
+    raise error(
+        code,
+        message,
+        (subject.contract.span if subject.contract else None, "this contract"),
+        expected=expected,
+        found=quote(output.text),
+        notes=(command_note(output),),
+        subject=subject.name,
+    )
 
 
 def probe_role(
     variant: Variant, role: Role, ptx: str, arch: str, toolkit: Toolkit, folder: Path
 ) -> Measured:
     """Return the needs of a role; raise if it spills with all registers or wgmma is serialized."""
-    assemble = _Assembler(
-        variant, role, only_kernel(ptx, kernel_name(role.name)), arch, toolkit, folder
-    )
+    kernel = only_kernel(ptx, kernel_name(role.name))
+    assemble = _Assembler(variant, role, kernel, arch, toolkit, folder)
     limit = TARGETS[arch].setmaxnreg_maximum if arch in TARGETS else 240
     lowest = TARGETS[arch].setmaxnreg_minimum if arch in TARGETS else STEP * 3
-    declared = role.registers.minimum.literal or lowest
-    declared = min(max(declared, lowest), limit)
+    declared = min(max(role.registers.minimum.literal or lowest, lowest), limit)
     with ThreadPoolExecutor(WORKERS) as pool:
-        registers = smallest(
-            lambda counts: list(pool.map(assemble, counts)), lowest, limit, declared
-        )
+        registers = smallest(lambda many: list(pool.map(assemble, many)), lowest, limit, declared)
     best = assemble(registers or limit)
     found = best.log.function(kernel_name(role.name)) or FunctionLog("")
     assemble.check_best(best, found, registers)
@@ -74,9 +84,7 @@ def probe_role(
     return Measured(registers or limit, entry, found.stack_bytes, found.shared_bytes)
 
 
-def smallest(
-    attempt: Callable[[list[int]], list[Attempt]], lowest: int, limit: int, guess: int
-) -> int:
+def smallest(attempt: Assemble, lowest: int, limit: int, guess: int) -> int:
     """Return the smallest multiple of 8 from which on nothing spills; 0 if the limit spills.
 
     The guess (the contract's minimum) and the next lower count are tried first: they suffice if
@@ -102,13 +110,13 @@ def smallest(
         best = _between(attempt, max(failed), free)
 
 
-def _fits(attempt: Callable[[list[int]], list[Attempt]], counts: Iterable[int]) -> dict[int, bool]:
+def _fits(attempt: Assemble, counts: Iterable[int]) -> dict[int, bool]:
     """Return whether each count fits, in ascending order."""
     ordered = sorted(set(counts))
     return {count: result.fits for count, result in zip(ordered, attempt(ordered), strict=True)}
 
 
-def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int) -> int:
+def _below(attempt: Assemble, lowest: int, high: int) -> int:
     """Return the smallest count that fits, given that `high` does; near counts are tried first."""
     for distance in (STEP, STEP, 4 * STEP):
         count = max(lowest, high - distance)
@@ -120,7 +128,7 @@ def _below(attempt: Callable[[list[int]], list[Attempt]], lowest: int, high: int
     return _between(attempt, lowest - STEP, high)
 
 
-def _between(attempt: Callable[[list[int]], list[Attempt]], low: int, high: int) -> int:
+def _between(attempt: Assemble, low: int, high: int) -> int:
     """Return the smallest count that fits above `low`, which does not, up to `high`, which does."""
     while high - low > STEP:
         third = max(STEP, (high - low) // 3 // STEP * STEP)
@@ -162,8 +170,17 @@ class _Assembler:
         argv = ptxas_argv(self._toolkit, self._arch, str(source), str(stem.with_suffix(".cubin")))
         output = run(argv, self._toolkit)
         log = read_assembler_log(output.text)
-        if not output.ok and TOO_FEW_REGISTERS not in {code for code, _ in log.coded}:
-            raise self._refused(output)
+        if not output.ok and TOO_FEW_REGISTERS not in dict(log.coded):
+            component = self._variant.contract.component
+            raise error(
+                "PL0905",
+                f"ptxas rejects component `{component}`",
+                self._location("body"),
+                expected="inline assembly that ptxas accepts",
+                found=quote(output.text),
+                notes=(command_note(output),),
+                subject=component,
+            )
         numbers = log.function(kernel_name(self._role.name)) or FunctionLog("")
         fits = output.ok and not numbers.stack_bytes and not numbers.spill_stores
         self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log, output)
@@ -215,17 +232,6 @@ class _Assembler:
     def _location(self, clause: str) -> tuple[Span | None, str]:
         return self._role.where(clause), f"role `{self._role.name}`"
 
-    def _refused(self, output: ToolOutput) -> PipelinkError:
-        return error(
-            "PL0905",
-            f"ptxas rejects component `{self._variant.contract.component}`",
-            self._location("body"),
-            expected="inline assembly that ptxas accepts",
-            found=quote(output.text),
-            notes=(command_note(output),),
-            subject=self._variant.contract.component,
-        )
-
 
 _KERNEL = re.compile(r"^\.visible \.entry (\w+)", re.M)
 
@@ -244,20 +250,3 @@ def only_kernel(ptx: str, name: str) -> str:
 def with_registers(ptx: str, registers: int) -> str:
     """Return the text with a register limit on its kernel."""
     return re.sub(r"^(\.maxntid [^\n]*)$", rf"\1\n.maxnreg {registers}", ptx, count=1, flags=re.M)
-
-
-def _link_failure(output: ToolOutput, subject: Subject) -> PipelinkError:
-    missing = sorted(set(re.findall(r"[Uu]ndefined reference to '([^']+)'", output.text)))
-    code, message, expected = "PL1209", f"the register probe of {subject.name} does not link", ""
-    if missing:
-        code, message = "PL0913", f"{subject.name} calls undefined {list_of(missing)}"
-        expected = "operations of <pipelink/runtime.cuh>, or functions of the component"
-    return error(
-        code,
-        message,
-        (subject.contract.span if subject.contract else None, "this contract"),
-        expected=expected,
-        found=quote(output.text),
-        notes=(command_note(output),),
-        subject=subject.name,
-    )

@@ -47,11 +47,11 @@ def probe_source(variant: Variant) -> str:
 
 def _kernel(variant: Variant, role: Role) -> list[str]:
     contract = variant.contract
-    parameters = ["const PlProbe probe", *_parameters(contract, role)]
+    parameters, values = _ports(contract, role)
     types = role_types(variant, role)
     lines = [
         f'extern "C" __global__ void __launch_bounds__({probe_threads(role)})',
-        f"{kernel_name(role.name)}({', '.join(parameters)}) {{",
+        f"{kernel_name(role.name)}({', '.join(['const PlProbe probe', *parameters])}) {{",
         "  extern __shared__ __align__(1024) uint8_t pl_shared[];",
         "  const uint32_t shared = pipelink::shared_base(pl_shared);",
     ]
@@ -62,7 +62,7 @@ def _kernel(variant: Variant, role: Role) -> list[str]:
         lines += [f"  const {types[0]} pl_at{{{', '.join(_relocations(contract, role))}}};"]
     kind = types[0] if role.scheduler else types[1]
     lines += [
-        f"  {kind} pl_port{{{', '.join(_port_values(contract, role))}}};",
+        f"  {kind} pl_port{{{', '.join(values)}}};",
         "  for (uint32_t item = blockIdx.x; item < probe.items; item += gridDim.x) {",
     ]
     lines += [f"    {line}" for line in _work_tile(variant, role, fragments)]
@@ -91,14 +91,11 @@ def _work_tile(variant: Variant, role: Role, fragments: list[Port]) -> list[str]
         f"const {kind} pl_work{{{', '.join(values)}}};",
         f"{symbol}(pl_at, pl_port, pl_work, threadIdx.x);",
     ]
+    changed = {port.in_place for port in variant.contract.ports if port.in_place}
     for port in fragments:
-        if port.direction == "out" or port.name in _changed_in_place(variant.contract):
+        if port.direction == "out" or port.name in changed:
             lines += _each(port, f"probe.results[i * 1024 + threadIdx.x] = {port.name}[i];")
     return lines
-
-
-def _changed_in_place(contract: Contract) -> set[str]:
-    return {port.in_place for port in contract.ports if port.in_place}
 
 
 def _each(port: Port, body: str) -> list[str]:
@@ -106,38 +103,30 @@ def _each(port: Port, body: str) -> list[str]:
     return ["#pragma unroll", f"for (int i = 0; i < {count}; ++i) {body}"]
 
 
-def _parameters(contract: Contract, role: Role) -> list[str]:
-    found = []
-    for port in contract.ports:
-        if port.role != role.name:
-            continue
-        if port.space == "scalar":
-            found.append(f"{_SCALARS[port.type]} {port.name}")
-        elif port.space == "global" and port.tile is not None:
-            found.append(f"const __grid_constant__ pipelink::TensorMap {port.name}")
-        elif port.space == "global":
-            found.append(f"{DTYPES[port.members[0].dtype][1]}* {port.name}")
-        elif port.space == "counter":
-            found.append(f"uint32_t* {port.name}")
-    return found + [f"int32_t pl_symbol_{symbol.name}" for symbol in contract.symbols]
-
-
-def _port_values(contract: Contract, role: Role) -> list[str]:
-    found = []
+def _ports(contract: Contract, role: Role) -> tuple[list[str], list[str]]:
+    """Return the kernel's parameters, and the initializers of the entry's ports from them."""
+    parameters, values = [], []
     for port in contract.ports:
         if port.role != role.name or (port.space == "registers" and port.in_place):
             continue
+        value = port.name
         if port.space in RINGS:
             value = "{0, 0}"
+        elif port.space == "scalar":
+            parameters.append(f"{_SCALARS[port.type]} {port.name}")
         elif port.space == "global" and port.tile is not None:
+            parameters.append(f"const __grid_constant__ pipelink::TensorMap {port.name}")
             value = f"&{port.name}"
+        elif port.space == "global":
+            parameters.append(f"{DTYPES[port.members[0].dtype][1]}* {port.name}")
         elif port.space == "counter":
+            parameters.append(f"uint32_t* {port.name}")
             scope = f"pipelink::k{port.scope.capitalize()}Scope"
             value = f"pipelink::counters_of({port.name}, {evaluate(port.arrivals, {})}, {scope}, 1)"
-        else:
-            value = port.name
-        found.append(f".{port.name} = {value}")
-    return found + [f".{symbol.name} = pl_symbol_{symbol.name}" for symbol in contract.symbols]
+        values.append(f".{port.name} = {value}")
+    symbols = [symbol.name for symbol in contract.symbols]
+    parameters += [f"int32_t pl_symbol_{name}" for name in symbols]
+    return parameters, values + [f".{name} = pl_symbol_{name}" for name in symbols]
 
 
 def _relocations(contract: Contract, role: Role) -> list[str]:

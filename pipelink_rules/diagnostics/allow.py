@@ -9,21 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pipelink_rules.diagnostics.catalogue import code_of
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
 from pipelink_rules.model.program import MegakernelSpec
 
 # Differences between the linked kernel and its plan: the kernel is there, and can be kept.
 OF_THE_LINK = (
-    "PL0920",
-    "PL0921",
-    "PL0922",
-    "PL0923",
-    "PL0924",
-    "PL0925",
-    "PL0926",
-    "PL0927",
-    "PL0929",
-    "PL0938",
+    *("PL0920", "PL0921", "PL0922", "PL0923", "PL0924"),
+    *("PL0925", "PL0926", "PL0927", "PL0929", "PL0938"),
 )
 
 
@@ -50,11 +42,10 @@ def unused(findings: Iterable[Diagnostic], spec: MegakernelSpec) -> Iterator[Dia
     for code, _ in spec.allow:
         if code in found or code in OF_THE_LINK:
             continue
-        place = spec.where("allow", code)
         yield Diagnostic(
             "PL0078",
             f"`{spec.name}` allows {code}, which the check does not find",
-            (Label(place, "allows nothing"),) if place else (),
+            labels((spec.where("allow", code), "allows nothing")),
             at_run_time="a finding that comes later would pass unseen",
             suggestions=("remove the entry",),
             subject=f"{spec.name}/{code}",
@@ -63,6 +54,5 @@ def unused(findings: Iterable[Diagnostic], spec: MegakernelSpec) -> Iterator[Dia
 
 
 def _allowed(item: Diagnostic, reason: str, spec: MegakernelSpec) -> Diagnostic:
-    place = spec.where("allow", item.code)
-    labels = (*item.labels, Label(place, "allowed here")) if place else item.labels
-    return replace(item, severity="warning", allowed=reason, labels=labels)
+    places = (*item.labels, *labels((spec.where("allow", item.code), "allowed here")))
+    return replace(item, severity="warning", allowed=reason, labels=places)

@@ -105,21 +105,21 @@ def similar(word: str) -> str:
 def explain(word: str) -> str:
     """The page of a code, given by id, number or name; PL0033 where there is no such code."""
     code = lookup(word)
-    if code is None:
-        found = similar(word)
-        raise error(
-            "PL0033",
-            f"unknown code `{word[:60]}`",
-            expected="a code like PL0031, its number or its name",
-            found=word[:60],
-            suggestions=(
-                (f"a similar name exists: `{found}` ({_other_form(found)})",)
-                if found
-                else ("`pipelink explain` lists all codes",)
-            ),
-            subject=word,
+    if code is not None:
+        return page_of(code)
+    fix, found = "`pipelink explain` lists all codes", similar(word)
+    if found and (other := lookup(found)):
+        fix = (
+            f"a similar name exists: `{found}` ({other.id if other.name == found else other.name})"
         )
-    return page_of(code)
+    raise error(
+        "PL0033",
+        f"unknown code `{word[:60]}`",
+        expected="a code like PL0031, its number or its name",
+        found=word[:60],
+        suggestions=(fix,),
+        subject=word,
+    )
 
 
 def page_of(code: Code) -> str:
@@ -138,10 +138,3 @@ def list_codes() -> str:
             lines += [*([""] if lines else []), f"PL{family}xx  {FAMILIES.get(family, '')}"]
         lines.append(f"  {code.id}  {code.name}")
     return "\n".join(lines) + "\n"
-
-
-def _other_form(word: str) -> str:
-    code = lookup(word)
-    if code is None:
-        return ""
-    return code.id if code.name == word else code.name

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError, error
 from pipelink_rules.model.source_span import Span
 
 _ABOUT_NO_FILE = ("PL12", "PL14", "PL99")  # the toolkit, the GPU, PipeLink itself
@@ -32,22 +32,18 @@ def reporting_internal_errors(command: str, *files: str) -> Iterator[None]:
     except Exception as problem:
         if os.environ.get("PIPELINK_TRACEBACK") == "1":
             raise
-        raise PipelinkError(_internal_error(problem, command)) from problem
+        kind = type(problem).__name__
+        again = f"PIPELINK_TRACEBACK=1 {command} ..."
+        raise error(
+            "PL9901",
+            f"internal error in `{command}`: {kind}",
+            found=str(problem)[:300] or kind,
+            suggestions=(f"report it with the input file and the output of `{again}`",),
+            subject=command,
+        ) from problem
 
 
 def _placed(item: Diagnostic, file: str) -> Diagnostic:
     if item.labels or item.code.startswith(_ABOUT_NO_FILE):
         return item
     return replace(item, labels=(Label(Span(file)),))
-
-
-def _internal_error(problem: Exception, command: str) -> Diagnostic:
-    return Diagnostic(
-        "PL9901",
-        f"internal error in `{command}`: {type(problem).__name__}",
-        found=str(problem)[:300] or type(problem).__name__,
-        suggestions=(
-            f"report it with the input file and the output of `PIPELINK_TRACEBACK=1 {command} ...`",
-        ),
-        subject=command,
-    )

@@ -47,10 +47,8 @@ def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
             continue
         code = code_of(item.code)
         stage = code.stage if code else "internal"
-        if stage == "internal":
-            worst = max(worst, EXIT_BUG)
-        else:
-            worst = max(worst, EXIT_CONTRACT if stage in _CONTRACT_STAGES else EXIT_ERROR)
+        grave = EXIT_BUG if stage == "internal" else EXIT_ERROR
+        worst = max(worst, EXIT_CONTRACT if stage in _CONTRACT_STAGES else grave)
     return worst
 
 
@@ -97,7 +95,7 @@ def render_one(item: Diagnostic, *, color: bool = False, lines: Lines | None = N
     if clauses and files:
         text.append(f"{'':{gutter}} {paint('mark', '|')}")
     for name, value in clauses:
-        first, *rest = printable_lines(value)
+        first, *rest = map(printable, value.split("\n"))
         mark = paint("mark", "=")
         title = paint("help" if name == "help" else "bold", name)
         text.append(f"{'':{gutter}} {mark} {title}: {first}".rstrip())
@@ -169,11 +167,6 @@ def render_json(diagnostics: Iterable[Diagnostic]) -> str:
         "diagnostics": [as_json(item) for item in found],
     }
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def printable_lines(text: str) -> list[str]:
-    """The lines of a clause, safe for a terminal."""
-    return [printable(line) for line in text.split("\n")] or [""]
 
 
 def _by_file(labels: Sequence[Label]) -> list[tuple[str, list[tuple[Label, bool]]]]:

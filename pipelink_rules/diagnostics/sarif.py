@@ -31,11 +31,8 @@ def as_sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
     codes = sorted({item.code for item in found})
     index = {code: number for number, code in enumerate(codes)}
     code = exit_code(found)
-    driver = {
-        "name": "pipelink",
-        "semanticVersion": __version__,
-        "rules": [_rule(name) for name in codes],
-    }
+    rules = [_rule(name) for name in codes]
+    driver = {"name": "pipelink", "semanticVersion": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
         "invocations": [{"executionSuccessful": code == 0, "exitCode": code}],
@@ -104,11 +101,8 @@ def _location(label: Label) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": _artifact(span.file)}
     if span.line > 0:
         column = max(span.column, 1)
-        place["region"] = {
-            "startLine": span.line,
-            "startColumn": column,
-            "endColumn": column + max(span.length, 1),
-        }
+        end = column + max(span.length, 1)
+        place["region"] = {"startLine": span.line, "startColumn": column, "endColumn": end}
     location: dict[str, Any] = {"physicalLocation": place}
     if label.text:
         location["message"] = {"text": label.text}
@@ -116,10 +110,10 @@ def _location(label: Label) -> dict[str, Any]:
 
 
 def _artifact(file: str) -> dict[str, str]:
-    path = PurePath(file)
-    if path.is_absolute():
-        return {"uri": "file://" + quote(path.as_posix())}
-    return {"uri": quote(path.as_posix()), "uriBaseId": ROOT}
+    uri = quote(PurePath(file).as_posix())
+    if PurePath(file).is_absolute():
+        return {"uri": f"file://{uri}"}
+    return {"uri": uri, "uriBaseId": ROOT}
 
 
 def _fingerprint(item: Diagnostic) -> str:

@@ -30,5 +30,5 @@ def generate(env: Any, **options: Any) -> None:
 
 
 def exists(env: Any) -> bool:
-    """SCons' entry of a tool."""
+    """SCons' entry of a tool.  A missing toolkit is an error of the build, not of the tool."""
     return True

@@ -39,7 +39,7 @@ def finish(env: Any) -> None:
     try:
         _Finish(env, session).run()
     except PipelinkError as problem:
-        session.attempt(problem)
+        session.findings += problem.diagnostics
     _stop(session)
 
 
@@ -64,7 +64,7 @@ class _Finish:
             try:
                 resolved[name] = self.resolver.resolve(rule)
             except PipelinkError as problem:
-                session.attempt(problem)
+                session.findings += problem.diagnostics
         _stop(session)
         cleaning = bool(SCons.Script.GetOption("clean"))
         fingerprint = session.toolkit.fingerprint if resolved and not cleaning else ""
@@ -94,7 +94,7 @@ class _Finish:
                     one.name: self._variant(graph, item, one, arch) for one in spec.instances
                 }
             except PipelinkError as problem:
-                session.attempt(problem)
+                session.findings += problem.diagnostics
                 continue
             nodes = MegakernelNodes(graph, item, arch, files_of, runtime)
             results += nodes.results

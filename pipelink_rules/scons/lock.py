@@ -46,11 +46,8 @@ class BuildLock:
                 ) from None
             say(f"pipelink: waiting for another build in {self._owner.parent}: {holder}")
             self._lock.acquire(poll_interval=0.1)
-        record = {
-            "pid": os.getpid(),
-            "command": " ".join(sys.argv),
-            "since": time.strftime("%H:%M:%S"),
-        }
+        command, since = " ".join(sys.argv), time.strftime("%H:%M:%S")
+        record = {"pid": os.getpid(), "command": command, "since": since}
         self._owner.write_text(json.dumps(record), encoding="utf-8")
 
     @property

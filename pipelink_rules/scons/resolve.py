@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelink_rules.actions import labels
 from pipelink_rules.actions.build_key import Signatures, key_of, lookup, store, tool_version
 from pipelink_rules.actions.labels import LIBRARY
-from pipelink_rules.actions.prebuilt import Prebuilt, choose, load_prebuilt, with_prebuilt_contracts
+from pipelink_rules.actions.prebuilt import choose, load_prebuilt, with_prebuilt_contracts
 from pipelink_rules.actions.requests import Nouns, RequestedMegakernel, requests_of
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.sink import DiagnosticSink
@@ -53,7 +54,7 @@ class Resolver:
         self.signatures = Signatures()
         self._contracts: dict[labels.Label, Contract] = {}
         self._options: dict[labels.Label, CompilerOptions] = {}
-        self._prebuilt: dict[labels.Label, tuple[Prebuilt, ...]] = {}
+        self._prebuilt = cache(load_prebuilt)
 
     def component(self, label: labels.Label) -> ComponentRule | None:
         """Return the rule of a label; label packages of the library are read on first use."""
@@ -135,10 +136,8 @@ class Resolver:
             name=rule.label.name, span=rule.span, text=rule.text, **dict(rule.attributes)
         )
         rules = self._rules(spec)
-        found = {label: self._prebuilt_of(item) for label, item in rules.items() if item.prebuilt}
-        contracts = {
-            label: self._contract(item) for label, item in rules.items() if not item.prebuilt
-        }
+        found = {k: self._prebuilt(item.prebuilt) for k, item in rules.items() if item.prebuilt}
+        contracts = {k: self._contract(item) for k, item in rules.items() if not item.prebuilt}
         flags = {label: self.options(item).flags for label, item in rules.items()}
         spec, chosen = choose(spec, found, contracts, flags)
         bound = dict(bind_instances(*with_prebuilt_contracts(spec, contracts, chosen), flags))
@@ -195,8 +194,3 @@ class Resolver:
                 contract = replace(contract, archs=kept)
             self._contracts[rule.label] = contract
         return self._contracts[rule.label]
-
-    def _prebuilt_of(self, rule: ComponentRule) -> tuple[Prebuilt, ...]:
-        if rule.label not in self._prebuilt:
-            self._prebuilt[rule.label] = load_prebuilt(rule.prebuilt)
-        return self._prebuilt[rule.label]

@@ -17,7 +17,7 @@ import SCons.Util
 
 from pipelink_rules.actions import labels
 from pipelink_rules.actions.labels import LIBRARY
-from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.files.installed_files import shipped_root
 from pipelink_rules.model.source_span import Span
@@ -98,7 +98,7 @@ class RuleCall:
             place = locate(self.text, span.line, attribute)
             span = Span(span.file, *place) if place else span
         places = (Label(span, str(self.label_of_rule)),) if span else ()
-        self.session.attempt(PipelinkError(replace(diagnostic, labels=places)))
+        self.session.findings.append(replace(diagnostic, labels=places))
 
     def attribute_error(self, attribute: str, message: str, **clauses: Unpack[Details]) -> None:
         subject = f"{self.label_of_rule} {attribute}"

@@ -145,10 +145,6 @@ class Session:
             sys.stdout.flush()
             sys.stderr.write(text.rstrip() + "\n")
 
-    def attempt(self, problem: PipelinkError) -> None:
-        """Record diagnostics of a declaration until all declarations are read."""
-        self.findings += problem.diagnostics
-
     def canonical(self, label: Label) -> Label:
         """Return the label; `@pipelink//...` is this repository if the library itself is built."""
         if label.repository == LIBRARY and shipped_root() == self.top:
@@ -166,18 +162,7 @@ class Session:
 
 # One session per build directory in a process: SCons itself has one list of targets and one
 # signature file however many environments there are, and the lock must not be taken twice.
-_sessions: dict[Path, Session] = {}
-
-
-def session_of(top: Path) -> Session | None:
-    """Return the session of a build, if it has begun."""
-    return _sessions.get(top)
-
-
-def begin_session(session: Session) -> Session:
-    """Make it the session of its build directory."""
-    _sessions[session.top] = session
-    return session
+sessions: dict[Path, Session] = {}  # by top
 
 
 def write_document(
@@ -188,6 +173,7 @@ def write_document(
     kept: check files with the warnings of compositions that did not change.
     """
     from pipelink_rules.diagnostics.render import render_json
+    from pipelink_rules.diagnostics.sarif import render_sarif
     from pipelink_rules.files.atomic import write_text
     from pipelink_rules.files.codec import read_json
 
@@ -195,12 +181,7 @@ def write_document(
     for name in kept:
         with suppress(PipelinkError):  # not written, or not by this version
             found += read_json(name, CheckResult).diagnostics
-    if form == "sarif":
-        from pipelink_rules.diagnostics.sarif import render_sarif
-
-        write_text(path, render_sarif(found))
-    else:
-        write_text(path, render_json(found))
+    write_text(path, render_sarif(found) if form == "sarif" else render_json(found))
 
 
 def memory_bytes() -> int:

@@ -19,18 +19,13 @@ from pipelink_rules.scons.action import describe_action, run_action
 from pipelink_rules.scons.cache import VerifiedCache, prune
 from pipelink_rules.scons.graph import scanner
 from pipelink_rules.scons.options import Options, read_options
-from pipelink_rules.scons.session import Session, begin_session, jobs, memory_bytes, session_of
-
-
-def exists(env: Any) -> bool:
-    """Return True: a missing toolkit is an error of the build, not of the tool."""
-    return True
+from pipelink_rules.scons.session import Session, jobs, memory_bytes, sessions
 
 
 def generate(env: Any, **_: Any) -> None:
     """Add the rules to an environment; the first one locks the build directory."""
     top = Path(env.Dir("#").abspath)
-    session = session_of(top) or _begin(env, top)
+    session = sessions.get(top) or _begin(env, top)
     env["PIPELINK"] = session
     action = Action(run_action, describe_action)
     env.Append(
@@ -40,8 +35,10 @@ def generate(env: Any, **_: Any) -> None:
         }
     )
     _cache(env, session.options)
-    for name in ("KernelComponent", "PrebuiltComponent", "DeviceRuntime", "Megakernel"):
-        env.AddMethod(getattr(rules, _snake(name)), name)
+    env.AddMethod(rules.kernel_component, "KernelComponent")
+    env.AddMethod(rules.prebuilt_component, "PrebuiltComponent")
+    env.AddMethod(rules.device_runtime, "DeviceRuntime")
+    env.AddMethod(rules.megakernel, "Megakernel")
     env.AddMethod(finish.finish, "PipelinkFinish")
 
 
@@ -49,10 +46,6 @@ def environment(**variables: Any) -> Any:
     """Return an environment with these rules and nothing else."""
     SCons.Script.DefaultEnvironment(tools=[])
     return SCons.Script.Environment(tools=[generate, *variables.pop("tools", [])], **variables)
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
 def _begin(env: Any, top: Path) -> Session:
@@ -74,7 +67,8 @@ def _begin(env: Any, top: Path) -> Session:
         session.journal.recover()
         SCons.Script.SConsignFile(str(session.build / ".sconsign"))
     atexit.register(_end, session)
-    return begin_session(session)
+    sessions[top] = session
+    return session
 
 
 def _cache(env: Any, options: Options) -> None:
