@@ -87,7 +87,17 @@ def values_of(
                 subject=word,
             )
         given[name] = value
-        _check_number(name, value, manifest)
+        kind = float if dict(manifest.scalars).get(name) == "f32" else int
+        try:
+            kind(value)
+        except ValueError:
+            raise error(
+                "PL1411",
+                f"invalid value for `{name}` of `{manifest.name}`",
+                expected="a number" if kind is float else "an integer",
+                found=value[:80],
+                subject=name,
+            ) from None
     sizes = {
         name: int(given[name]) if name in given else _default(low, high, multiple)
         for name, low, high, multiple in manifest.symbols
@@ -97,20 +107,6 @@ def values_of(
         for name, dtype in manifest.scalars
     }
     return sizes, scalars
-
-
-def _check_number(name: str, value: str, manifest: Manifest) -> None:
-    kind = float if dict(manifest.scalars).get(name) == "f32" else int
-    try:
-        kind(value)
-    except ValueError:
-        raise error(
-            "PL1411",
-            f"invalid value for `{name}` of `{manifest.name}`",
-            expected="a number" if kind is float else "an integer",
-            found=value[:80],
-            subject=name,
-        ) from None
 
 
 def _default(low: int, high: int, multiple: int) -> int:

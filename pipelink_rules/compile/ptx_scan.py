@@ -19,13 +19,8 @@ from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Function, Module, Statement, Variable
 from pipelink_rules.toolkit.weak_symbols import demangle
 
-_HIDDEN = {
-    "vprintf": "printf",
-    "malloc": "malloc",
-    "free": "free",
-    "__assertfail": "assert",
-    "__assert_fail": "assert",
-}
+_HIDDEN = {"vprintf": "printf", "malloc": "malloc", "free": "free"}
+_HIDDEN |= dict.fromkeys(("__assertfail", "__assert_fail"), "assert")
 _SPECIAL_REGISTERS = re.compile(
     r"%(tid|ntid|ctaid|nctaid|warpid|nwarpid|smid|nsmid|gridid|clusterid|nclusterid"
     r"|cluster_ctaid|cluster_nctaid|cluster_ctarank|cluster_nctarank|is_explicit_cluster)\b"
@@ -109,6 +104,14 @@ _RESTRICTIONS = (
         "return instead: the thread has further work tiles, releases and barriers",
     ),
     _Restriction("PL0902", r"alloca\b", "calls alloca", "alloca", "alloca"),
+    _Restriction(
+        "PL0907",
+        r"barrier\.cluster",
+        "synchronizes the cluster",
+        "cluster barrier",
+        "cluster",
+        "cluster barriers in the linked kernel only",
+    ),
 )
 
 
@@ -274,9 +277,7 @@ class _Scan:
     # -- instructions -----------------------------------------------------------------------------
     def _instruction(self, statement: Statement, function: Function) -> Iterator[Diagnostic]:
         name = self.variant.contract.component
-        if statement.base in ("bar", "barrier") and not statement.opcode.startswith("bar.warp"):
-            yield from self._barrier(statement)
-        elif rule := self._restriction(statement):
+        if rule := self._restriction(statement):
             yield self._violation(
                 rule.code,
                 f"`{name}` {rule.message}",
@@ -286,6 +287,8 @@ class _Scan:
                 found=statement.text if rule.expected else "",
                 suggestions=(rule.suggestion,) if rule.suggestion else (),
             )
+        elif statement.base in ("bar", "barrier") and not statement.opcode.startswith("bar.warp"):
+            yield from self._barrier(statement)
         elif statement.base == "call" and _is_indirect(statement):
             yield self._violation(
                 "PL0902",
@@ -323,17 +326,6 @@ class _Scan:
         return None
 
     def _barrier(self, statement: Statement) -> Iterator[Diagnostic]:
-        name = self.variant.contract.component
-        if statement.opcode.startswith("barrier.cluster"):
-            yield self._violation(
-                "PL0907",
-                f"`{name}` synchronizes the cluster",
-                "cluster barrier",
-                r"cluster",
-                expected="cluster barriers in the linked kernel only",
-                found=statement.text,
-            )
-            return
         arguments = statement.arguments()
         # The first operand of a reduction is its result.
         position = 1 if ".red" in statement.opcode else 0
@@ -343,7 +335,7 @@ class _Scan:
             what = "all threads of the kernel" if whole else "a literal id"
             yield self._violation(
                 "PL0907",
-                f"`{name}` uses hardware barrier {number} ({what})",
+                f"`{self.variant.contract.component}` uses hardware barrier {number} ({what})",
                 f"barrier {number}",
                 r"__syncthreads|\bbar(rier)?\.(cta\.)?(sync|arrive|red)|\.sync\(\)",
                 expected="named barriers of the contract, with ids from the linker",

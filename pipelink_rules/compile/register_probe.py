@@ -22,7 +22,7 @@ from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.toolkit.command_lines import nvlink_argv, ptxas_argv
 from pipelink_rules.toolkit.compiler_errors import Subject
-from pipelink_rules.toolkit.process import ToolOutput, command_note, quote, run
+from pipelink_rules.toolkit.process import command_note, quote, run
 from pipelink_rules.toolkit.ptx import closing_brace
 from pipelink_rules.toolkit.ptxas_log import (
     TOO_FEW_REGISTERS,
@@ -148,7 +148,6 @@ class Attempt:
     fits: bool  # assembled without stack or spills
     used: int  # registers
     log: AssemblerLog
-    output: ToolOutput
 
 
 class _Assembler:
@@ -183,7 +182,7 @@ class _Assembler:
             )
         numbers = log.function(kernel_name(self._role.name)) or FunctionLog("")
         fits = output.ok and not numbers.stack_bytes and not numbers.spill_stores
-        self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log, output)
+        self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log)
         return self.runs[registers]
 
     def check_best(self, best: Attempt, found: FunctionLog, registers: int) -> None:

@@ -159,10 +159,7 @@ class MegakernelNodes:
 
         fatbins = [item.fatbin for item in self.unique]
         sidecars = [item.sidecar for item in self.unique]
-        local = [
-            self.path("glue.fatbin"),
-            self.graph.runtime(self.arch, self.runtime, self.flags),
-        ]
+        local = [self.path("glue.fatbin"), self.graph.runtime(self.arch, self.runtime, self.flags)]
         plan, placement = self.path("plan.json"), self.path("placement.json")
         backend = self.session.options.linker
 

@@ -71,12 +71,7 @@ class Variable:
     name: str
     linkage: str
     space: str  # global, const, shared, local
-    text: str  # the whole declaration
-
-    @property
-    def initialized(self) -> bool:
-        """Whether it has an initial value."""
-        return "=" in self.text
+    text: str  # the whole declaration, with "=" if it has an initial value
 
 
 @dataclass(frozen=True)

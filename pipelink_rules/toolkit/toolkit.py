@@ -38,16 +38,10 @@ class Toolkit:
     archs: tuple[str, ...] = ()  # virtual architectures the compiler knows: "compute_90a", ...
     refused: tuple[ToolkitRejected, ...] = ()  # candidates tried before it
 
-    @property
-    def major(self) -> int:
-        """CUDA major version."""
-        return version_tuple(self.version)[0]
-
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a tool; see `minimal_environment`."""
-        return minimal_environment(
-            (str(Path(self.nvcc).parent), str(Path(self.host_compiler).parent)), environ
-        )
+        folders = (str(Path(self.nvcc).parent), str(Path(self.host_compiler).parent))
+        return minimal_environment(folders, environ)
 
 
 def minimal_environment(

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelink_rules.compile.register_probe import Attempt, only_kernel, smallest, with_registers
-from pipelink_rules.toolkit.process import ToolOutput
 from pipelink_rules.toolkit.ptxas_log import AssemblerLog
 
 LOWEST, LIMIT = 24, 240
@@ -22,10 +21,8 @@ class Assembler:
     def __call__(self, counts: list[int]) -> list[Attempt]:
         assert counts == sorted(set(counts))
         self.requested += counts
-        log, output = AssemblerLog((), ()), ToolOutput((), 0, "")
-        return [
-            Attempt(True, self.fits[count], min(count, self.used), log, output) for count in counts
-        ]
+        log = AssemblerLog((), ())
+        return [Attempt(True, self.fits[count], min(count, self.used), log) for count in counts]
 
 
 @given(st.sampled_from([*COUNTS, 999]), st.sampled_from(COUNTS), st.integers(0, 1))
