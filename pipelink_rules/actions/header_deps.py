@@ -54,18 +54,13 @@ def read_depfile(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def undeclared(
-    used: Iterable[str], allowed: Iterable[str], system: Iterable[str], base: str = ""
+    used: Iterable[str], allowed: Iterable[str], system: Iterable[str]
 ) -> tuple[str, ...]:
     """The files of a compiler's list that are neither allowed nor below a system folder, sorted."""
-
-    def absolute(name: str) -> str:
-        return os.path.realpath(os.path.join(base, name))
-
-    known = {absolute(name) for name in allowed}
-    folders = tuple(
-        absolute(folder).rstrip("/") + "/" for folder in (*SYSTEM_FOLDERS, *system) if folder
-    )
-    names = {absolute(name): name for name in used}
+    known = set(map(os.path.realpath, allowed))
+    tops = [os.path.realpath(folder) for folder in (*SYSTEM_FOLDERS, *system) if folder]
+    folders = tuple(top.rstrip("/") + "/" for top in tops)
+    names = {os.path.realpath(name): name for name in used}
     hidden = [path for path in names if path not in known and not path.startswith(folders)]
     return tuple(sorted(names[path] for path in hidden))
 
@@ -77,7 +72,6 @@ def require_declared(
     allowed: Iterable[str],
     system: Iterable[str],
     reachable: Iterable[str] = (),
-    base: str = "",
 ) -> None:
     """Raise PL1303 for every undeclared header, PL1313 if there is no dependency file.
 
@@ -95,17 +89,17 @@ def require_declared(
             ),
             subject=label,
         )
-    hidden = {os.path.realpath(os.path.join(base, name)) for name in reachable}
+    hidden = set(map(os.path.realpath, reachable))
     through_macro = "no `#include` line names it: it is reached through a macro or an option"
     sink = DiagnosticSink()
-    for name in undeclared(read_depfile(depfile), allowed, system, base):
+    for name in undeclared(read_depfile(depfile), allowed, system):
         sink.add(
             "PL1303",
             f"{label} includes `{name}` without declaring it",
             (Span(source), "included from here"),
             expected="every header in `hdrs=` of the component or of one of its `deps=`",
             found=f"`{name}` in the dependency file of the compiler",
-            notes=(through_macro,) if os.path.realpath(os.path.join(base, name)) in hidden else (),
+            notes=(through_macro,) if os.path.realpath(name) in hidden else (),
             suggestions=(f'add "{os.path.basename(name)}" to `hdrs=` of {label}',),
             subject=f"{label} {name}",
         )

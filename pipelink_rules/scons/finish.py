@@ -140,7 +140,8 @@ class _Finish:
     def _error(
         self, item: ResolvedMegakernel, name: str, code: str, text: str, **clauses: Unpack[Details]
     ) -> PipelinkError:
-        place = (item.where(name), f"`{name}` of {item.requested.name}")
+        where = item.nouns().spec.where("instances", name)
+        place = (where, f"`{name}` of {item.requested.name}")
         return error(code, text, place, subject=f"{item.requested.name}.{name}", **clauses)
 
     def _runtime(self, name: str) -> RuntimeRule:

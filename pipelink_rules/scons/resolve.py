@@ -19,7 +19,6 @@ from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec
-from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.scons.session import ComponentRule, MegakernelRule, Session
 
@@ -36,10 +35,6 @@ class ResolvedMegakernel:
     declared: MegakernelRule
     nouns: Callable[[], Nouns]  # in full: for a step that runs, or a finding
 
-    def where(self, instance: str) -> Span | None:
-        """Return the place of an instance in the declaration."""
-        return self.nouns().spec.where("instances", instance)
-
     def variant(self, instance: str) -> Variant:
         """Return a variant in full."""
         return self.nouns().variants[instance]
@@ -49,11 +44,9 @@ class Resolver:
     """Reads contracts once per run, and only those that a megakernel names."""
 
     def __init__(self, env: Any, session: Session):
-        self._env = env
-        self._session = session
+        self._env, self._session = env, session
         self.signatures = Signatures()
         self._contracts: dict[labels.Label, Contract] = {}
-        self._options: dict[labels.Label, CompilerOptions] = {}
         self._prebuilt = cache(load_prebuilt)
 
     def component(self, label: labels.Label) -> ComponentRule | None:
@@ -65,11 +58,9 @@ class Resolver:
 
     def options(self, rule: ComponentRule) -> CompilerOptions:
         """Return the compiler options of a component, split by code generation."""
-        if rule.label not in self._options:
-            from pipelink_rules.compile.options import classify_options
+        from pipelink_rules.compile.options import classify_options
 
-            self._options[rule.label] = classify_options(rule.copts, rule.span)
-        return self._options[rule.label]
+        return classify_options(rule.copts, rule.span)
 
     def resolve(self, rule: MegakernelRule) -> ResolvedMegakernel:
         """Return the megakernel with all instances bound; raise its errors."""

@@ -60,21 +60,15 @@ class RuleCall:
         self.rule = rule
         self.span, self.text = self._here()
         folder = Path(env.Dir(".").srcnode().abspath)
-        repository, package = "", self._relative(folder, self.session.top)
-        if package is None:
-            repository, package = LIBRARY, self._relative(folder, shipped_root()) or ""
-        self.label_of_rule = labels.Label(repository, package, str(name))
+        repository, root = "", self.session.top
+        if not folder.is_relative_to(root):
+            repository, root = LIBRARY, shipped_root()
+        package = folder.relative_to(root) if folder.is_relative_to(root) else Path()
+        self.label_of_rule = labels.Label(repository, "/".join(package.parts), str(name))
         if not isinstance(name, str) or labels.parse_label(f"//x:{name}") is None:
             self.attribute_error("name", f"`{name}` is not a valid name in a label")
         for other in sorted(others):
             self.unknown_attribute(other, _ATTRIBUTES)
-
-    @staticmethod
-    def _relative(folder: Path, root: Path) -> str | None:
-        if not folder.is_relative_to(root):
-            return None
-        text = folder.relative_to(root).as_posix()
-        return "" if text == "." else text
 
     def _here(self) -> tuple[Span | None, str]:
         """Return the call in the SConscript, or in the Python file that calls for it."""
