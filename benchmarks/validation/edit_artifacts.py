@@ -77,15 +77,15 @@ class Later:
         stem, program = str(to / name), self._built("program.json")
         allow = tuple((code, "to see what the GPU makes of it") for code in self.case.also)
         link_image(
-            [*map(str, self.objects), str(self._runtime(runtime))],
-            [],
-            str(program),
-            str(placement),
-            "nvlink",
-            stem,
-            f"{stem}.times.json",
-            self.toolkit,
-            replace(self.program.spec, allow=(*self.program.spec.allow, *allow)),
+            objects=[*map(str, self.objects), str(self._runtime(runtime))],
+            sidecars=[],
+            program=str(program),
+            placement=str(placement),
+            backend="nvlink",
+            stem=stem,
+            times=f"{stem}.times.json",
+            toolkit=self.toolkit,
+            spec=replace(self.program.spec, allow=(*self.program.spec.allow, *allow)),
         )
         for file in (program, self._built("check.json")):
             shutil.copyfile(file, to / file.name)

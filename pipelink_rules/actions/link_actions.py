@@ -32,6 +32,7 @@ class LinkTimes:
 
 
 def link_image(
+    *,
     objects: Sequence[str],
     sidecars: Sequence[str],
     program: str,

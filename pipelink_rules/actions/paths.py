@@ -3,10 +3,15 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-_SUFFIXES = (
-    *(".contract.cuh", ".fatbin", ".shadow.ptx", ".object.json"),
-    *(".probe.fatbin", ".interface.json", ".contract.yaml"),
-)
+_SUFFIXES = {
+    "header": ".contract.cuh",
+    "fatbin": ".fatbin",
+    "shadow": ".shadow.ptx",
+    "record": ".object.json",
+    "probe": ".probe.fatbin",
+    "interface": ".interface.json",
+    "sidecar": ".contract.yaml",
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,8 @@ def variants_folder(build: str, arch: str) -> str:
 def variant_files(build: str, arch: str, name: str, component: str) -> VariantFiles:
     """Return every file of a variant, by its name and its component's."""
     folder = f"{variants_folder(build, arch)}/{name}"
-    return VariantFiles(folder, *(f"{folder}/{component}{suffix}" for suffix in _SUFFIXES))
+    files = {kind: f"{folder}/{component}{suffix}" for kind, suffix in _SUFFIXES.items()}
+    return VariantFiles(folder, **files)
 
 
 def megakernel_stem(build: str, arch: str, name: str) -> str:

@@ -63,14 +63,14 @@ def run_link(arguments: argparse.Namespace) -> int:
         kept = _runtime(out / kept.name, program.target, build_of, flags, toolkit)
     plan, stem = file.parent / f"{name}.plan.json", str(out / name)
     link_image(
-        [*inputs, str(kept)],
-        [item.sidecar for item in files],
-        str(plan if plan.is_file() else file),
-        str(file.parent / f"{name}.placement.json"),
-        arguments.linker,
-        stem,
-        f"{stem}.times.json",
-        toolkit,
+        objects=[*inputs, str(kept)],
+        sidecars=[item.sidecar for item in files],
+        program=str(plan if plan.is_file() else file),
+        placement=str(file.parent / f"{name}.placement.json"),
+        backend=arguments.linker,
+        stem=stem,
+        times=f"{stem}.times.json",
+        toolkit=toolkit,
     )
     for suffix in ("program.json", "check.json", "placement.json"):
         if (file.parent / f"{name}.{suffix}").is_file():

@@ -165,15 +165,15 @@ class MegakernelNodes:
 
         def run(inputs: Inputs) -> None:
             link_image(
-                [*fatbins, *local],
-                sidecars,
-                plan,
-                placement,
-                backend,
-                self.stem,
-                paths.times_file(BUILD, self.arch, self.requested.name),
-                self.session.toolkit,
-                self.resolved.nouns().spec,
+                objects=[*fatbins, *local],
+                sidecars=sidecars,
+                program=plan,
+                placement=placement,
+                backend=backend,
+                stem=self.stem,
+                times=paths.times_file(BUILD, self.arch, self.requested.name),
+                toolkit=self.session.toolkit,
+                spec=self.resolved.nouns().spec,
             )
 
         weak = [weak_file(name).as_posix() for name in local]
