@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, report
 from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.contract import Symbol
 from pipelink_rules.model.program import Instance
@@ -28,14 +28,12 @@ def check_shared_tensors(index: ProgramIndex) -> Iterator[Diagnostic]:
             if mine == theirs:
                 continue
             ranks = len(port.members[0].shape), len(first_port.members[0].shape)
-            yield Diagnostic(
+            yield report(
                 "PL0061",
                 f"tensor `{keyword}` is bound to ports of different dtype or rank",
-                labels(
-                    (index.program.spec.where("tensors", keyword, end), ""),
-                    (port.span, f"{end} is {mine}"),
-                    (first_port.span, f"{first} is {theirs}"),
-                ),
+                (index.program.spec.where("tensors", keyword, end), ""),
+                (port.span, f"{end} is {mine}"),
+                (first_port.span, f"{first} is {theirs}"),
                 expected=theirs,
                 found=mine,
                 suggestions=("bind each port to a separate keyword",)
@@ -154,14 +152,12 @@ def check_cluster(index: ProgramIndex) -> Iterator[Diagnostic]:
         return
     found, declared = _product(served), _product(program.cluster)
     location = next((extent.span for extent in work.cluster), work.span)
-    yield Diagnostic(
+    yield report(
         "PL0806",
         f"tile scheduler `{scheduler}` does not support clusters of {declared}",
-        labels(
-            (program.spec.where("cluster"), "declared here"),
-            (program.spec.where("instances", scheduler), f"`{scheduler}` is the tile scheduler"),
-            (location, f"assigns tiles to clusters of {found}"),
-        ),
+        (program.spec.where("cluster"), "declared here"),
+        (program.spec.where("instances", scheduler), f"`{scheduler}` is the tile scheduler"),
+        (location, f"assigns tiles to clusters of {found}"),
         expected=f"a tile scheduler for clusters of {declared}",
         found=f"clusters of {found}",
         at_run_time="the CTAs of a cluster process unrelated tiles: always wrong results",

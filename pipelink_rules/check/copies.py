@@ -17,7 +17,7 @@ from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.tile_layouts import check_copied_tiles, describe, difference
 from pipelink_rules.check.types import shape_of
 from pipelink_rules.contract.item_layout import member_bytes
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port
@@ -44,10 +44,10 @@ def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
         size = DTYPES[port.members[0].dtype][0]
         inner = evaluate(port.tile.box[-1], {}) * size
         if inner % GRAIN:
-            yield Diagnostic(
+            yield report(
                 "PL0605",
                 f"box rows of `{instance}.{port.name}` are not a multiple of {GRAIN} bytes",
-                labels((port.tile.box[-1].span or port.tile.span, f"{inner:,} bytes")),
+                (port.tile.box[-1].span or port.tile.span, f"{inner:,} bytes"),
                 expected=f"a multiple of {GRAIN} bytes",
                 found=f"{inner:,} bytes",
                 at_run_time="the driver rejects the tensor map: launch failure",
@@ -67,16 +67,13 @@ def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
             continue
         reported.add((instance, op.target, op.member))
         if given.dtype != member.dtype:
-            yield Diagnostic(
+            yield report(
                 "PL0602",
                 f"`copy {op.source} -> {op.target}.{op.member}` copies {given.dtype} into a tile "
-                f"of "
-                f"{member.dtype}",
-                labels(
-                    (given.span, f"`{op.source}` is {given.dtype}"),
-                    (member.span, f"the tile is {member.dtype}"),
-                    (op.span, "copies do not convert"),
-                ),
+                f"of {member.dtype}",
+                (given.span, f"`{op.source}` is {given.dtype}"),
+                (member.span, f"the tile is {member.dtype}"),
+                (op.span, "copies do not convert"),
                 expected=member.dtype,
                 found=given.dtype,
                 at_run_time="bits of one type are read as another: always wrong results",
@@ -109,13 +106,11 @@ def _box_layout(
     if found:
         place = ", ".join(map(str, found[0]))
         at = f": element ({place}) is copied to byte {found[2]:,} and read at byte {found[1]:,}"
-    return Diagnostic(
+    return report(
         "PL0601",
         f"layout mismatch on `copy {op.source} -> {op.target}.{op.member}`{at}",
-        labels(
-            (tensor.tile.span, f"copies {describe(box)}"),
-            (member.layout.span or member.span, f"the tile is {describe(member)}"),
-        ),
+        (tensor.tile.span, f"copies {describe(box)}"),
+        (member.layout.span or member.span, f"the tile is {describe(member)}"),
         expected=describe(member),
         found=describe(box),
         at_run_time="the consumer reads other elements than intended: always wrong results",
@@ -134,16 +129,13 @@ def _bulk_layout(
     subject: str,
 ) -> Diagnostic:
     place = ", ".join(map(str, found[0]))
-    return Diagnostic(
+    return report(
         "PL0601",
-        f"layout mismatch on bulk `copy {op.source} -> {op.target}.{op.member}`: element "
-        f"({place}) is "
-        f"copied to byte {found[2]:,} and read at byte {found[1]:,}",
-        labels(
-            (member.layout.span or member.span, f"the tile is {describe(member)}"),
-            (tensor.span, "without `tile`, a copy keeps the layout of global memory"),
-            (op.span, ""),
-        ),
+        f"layout mismatch on bulk `copy {op.source} -> {op.target}.{op.member}`: element ({place}) "
+        f"is copied to byte {found[2]:,} and read at byte {found[1]:,}",
+        (member.layout.span or member.span, f"the tile is {describe(member)}"),
+        (tensor.span, "without `tile`, a copy keeps the layout of global memory"),
+        (op.span, ""),
         expected="row-major",
         found=describe(member),
         at_run_time="the consumer reads other elements than intended: always wrong results",
@@ -203,10 +195,10 @@ def _stride(
     instance: str, port: Port, text: str, wrong: int, size: int, symbols: list[str]
 ) -> Diagnostic:
     need = GRAIN // math.gcd(GRAIN, size)
-    return Diagnostic(
+    return report(
         "PL0606",
         f"row stride of `{instance}.{port.name}` may not be a multiple of {GRAIN} bytes",
-        labels((port.where("shape"), f"a stride of {text} * {size} bytes, for example {wrong:,}")),
+        (port.where("shape"), f"a stride of {text} * {size} bytes, for example {wrong:,}"),
         expected=f"multiples of {GRAIN} bytes for all shapes that the kernel accepts",
         found=f"{wrong:,} bytes for one of them",
         at_run_time="the driver rejects the tensor map: launch failure"
@@ -264,15 +256,13 @@ def _twice(index: ProgramIndex, end: tuple[str, str], member: Member, times: int
         for op in operations(index.role_of(end).body)
         if (op.verb, op.target, op.member) == ("copy", end[1], member.name)
     ]
-    return Diagnostic(
+    return report(
         "PL0607",
         f"{times} copies fill tile `{qualified_name(end)}.{member.name}`, but a bulk copy fills "
         f"it alone",
-        labels(
-            *((op.span, "fills the tile") for op in copies),
-            (member.span, f"{shape_of(member)} {member.dtype}"),
-            (port.where("tx_bytes"), "expected from one bulk copy"),
-        ),
+        *((op.span, "fills the tile") for op in copies),
+        (member.span, f"{shape_of(member)} {member.dtype}"),
+        (port.where("tx_bytes"), "expected from one bulk copy"),
         expected="one bulk copy per tile and item",
         found=f"{times} copies",
         at_run_time="more bytes arrive than the full barrier expects: the consumer hangs",
@@ -294,17 +284,15 @@ def _coverage(
     box = shape_of(replace(member, shape=tensor.tile.box))
     warps = index.home(end[0], tensor.role).warps
     by = f", by each of {warps} warps" if warps > 1 else ""
-    return Diagnostic(
+    return report(
         "PL0607",
         f"copies fill {copied_bytes:,} of the {size:,} bytes of tile "
         f"`{qualified_name(end)}.{member.name}`"
         if copied_bytes < size
         else f"copies of {copied_bytes:,} bytes exceed the {size:,} bytes of tile "
         f"`{qualified_name(end)}.{member.name}`",
-        labels(
-            (tensor.tile.span, f"{plural(times, 'box', 'es')} of {box}{by}"),
-            (member.span, f"{shape_of(member)} {member.dtype}: {size:,} bytes"),
-        ),
+        (tensor.tile.span, f"{plural(times, 'box', 'es')} of {box}{by}"),
+        (member.span, f"{shape_of(member)} {member.dtype}: {size:,} bytes"),
         expected=f"{size:,} bytes per item",
         found=f"{copied_bytes:,} bytes per item",
         at_run_time="a part of the tile keeps data of an earlier item: always wrong results"
@@ -342,15 +330,12 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
             stored = box * warps * stores // writes
             if stored <= stage:
                 continue
-            yield Diagnostic(
+            yield report(
                 "PL0607",
                 f"stores read {stored:,} bytes from a stage of buffer "
-                f"`{qualified_name(origin.end)}`, "
-                f"which has {stage:,}",
-                labels(
-                    (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage:,} bytes"),
-                    (tensor.tile.span, f"{plural(warps, 'warp')}, one box of {box:,} bytes each"),
-                ),
+                f"`{qualified_name(origin.end)}`, which has {stage:,}",
+                (buffer.bytes.span or buffer.span, f"{buffer.stages} x {stage:,} bytes"),
+                (tensor.tile.span, f"{plural(warps, 'warp')}, one box of {box:,} bytes each"),
                 expected=f"{stored:,} bytes per stage",
                 found=f"{stage:,} bytes per stage",
                 at_run_time="the stores read the memory after the buffer: always wrong results",
@@ -370,14 +355,12 @@ def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
         if found is None:
             continue
         problem, expected, size, fix = found
-        yield Diagnostic(
+        yield report(
             "PL0612",
             f"bulk copies into `{instance}.{ring.name}` {problem}",
-            labels(
-                (ring.where("tx_bytes"), size),
-                (op.span, "copied here"),
-                (ring.where("item"), f"{room:,} bytes per item"),
-            ),
+            (ring.where("tx_bytes"), size),
+            (op.span, "copied here"),
+            (ring.where("item"), f"{room:,} bytes per item"),
             expected=expected,
             found=size,
             at_run_time="the copy traps or overwrites the next stage",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source_span import Span
@@ -23,14 +23,12 @@ def check_multicast_receivers(index: ProgramIndex) -> Iterator[Diagnostic]:
         if field is None:
             continue
         axes = " and ".join(field.along)
-        yield Diagnostic(
+        yield report(
             "PL0804",
             f"{what} of `{instance}` depends on `{name}`, which differs between CTAs of a cluster",
-            labels(
-                (span, f"depends on `{name}`"),
-                (field.span, f"`{scheduler}` assigns different values of `{name}` along {axes}"),
-                (index.connection(shared[0]).span, "a multicast to all of them"),
-            ),
+            (span, f"depends on `{name}`"),
+            (field.span, f"`{scheduler}` assigns different values of `{name}` along {axes}"),
+            (index.connection(shared[0]).span, "a multicast to all of them"),
             expected="a field with one value in all CTAs of a cluster",
             found=f"`{name}` varies along {axes}",
             at_run_time="a CTA receives copies of items that it does not consume: it or the "

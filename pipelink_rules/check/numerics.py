@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.program import Instance
 
@@ -20,14 +20,12 @@ def check_numerical_contracts(index: ProgramIndex) -> Iterator[Diagnostic]:
             given, taken = getattr(source, clause), getattr(sink, clause)
             if not (source.span and sink.span and given and taken) or given == taken:
                 continue
-            yield Diagnostic(
+            yield report(
                 "PL1102",
                 f"`{connection.name}` connects `{clause}: {given}` to `{clause}: {taken}`",
-                labels(
-                    (sink.span, f"{clause}: {taken}"),
-                    (source.span, f"{clause}: {given}"),
-                    (connection.span, ""),
-                ),
+                (sink.span, f"{clause}: {taken}"),
+                (source.span, f"{clause}: {given}"),
+                (connection.span, ""),
                 expected=f"{clause}: {given}",
                 found=f"{clause}: {taken}",
                 at_run_time="the result has only the guarantees that both components declare",
@@ -51,13 +49,11 @@ def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
         fewer, more = sorted((on[True], on[False]), key=len)
         value, other = ("true", "false") if fewer is on[True] else ("false", "true")
         names = list_of(item.name for item in fewer)
-        yield Diagnostic(
+        yield report(
             "PL1208",
             f"{names} compiled with {flag}={value}, but other components with {flag}={other}",
-            labels(
-                *((item.span, f"{item.label}: {flag}={value}") for item in fewer),
-                (more[0].span, f"{more[0].label}: {flag}={other}"),
-            ),
+            *((item.span, f"{item.label}: {flag}={value}") for item in fewer),
+            (more[0].span, f"{more[0].label}: {flag}={other}"),
             expected=f"one value of {flag} in the whole megakernel",
             found=f"{flag}={value} in {len(fewer)} of {len(instances)} components",
             at_run_time="nvlink rejects the mix; nvJitLink uses the value of its first input",

@@ -7,7 +7,7 @@ there is not ordered with any other.  Every declared port and buffer needs an op
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.model.contract import Operation, Port, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Span
@@ -50,14 +50,12 @@ def check_convergence(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 
 def _apart(instance: str, role: Role, op: Operation, need: str, user: str) -> Diagnostic:
-    return Diagnostic(
+    return report(
         "PL0707",
         f"role `{instance}.{role.name}` is declared `converged: {role.converged}`, but {user} "
         f"requires `{need}`",
-        labels(
-            (role.where("converged"), f"converged: {role.converged}"),
-            (op.span, f"performed by a converged {need}"),
-        ),
+        (role.where("converged"), f"converged: {role.converged}"),
+        (op.span, f"performed by a converged {need}"),
         expected=f"converged: {need}",
         found=f"converged: {role.converged}",
         at_run_time="undefined behavior: a hang, or operations performed by the wrong threads",
@@ -67,14 +65,12 @@ def _apart(instance: str, role: Role, op: Operation, need: str, user: str) -> Di
 
 
 def _torn(instance: str, role: Role) -> Diagnostic:
-    return Diagnostic(
+    return report(
         "PL0707",
         f"role `{instance}.{role.name}` is declared `split: {role.split}`, but "
         f"`converged: {role.converged}`",
-        labels(
-            (role.where("split"), f"split: {role.split}"),
-            (role.where("converged"), f"converged: {role.converged}"),
-        ),
+        (role.where("split"), f"split: {role.split}"),
+        (role.where("converged"), f"converged: {role.converged}"),
         expected=f"`split: {role.converged}` or `converged: {role.split}`",
         found=f"`split: {role.split}`",
         at_run_time="threads wait for others that run in another call: hang",
@@ -116,10 +112,11 @@ def _unused(
     instance: str, role: Role, kind: str, name: str, span: Span | None, verbs: tuple[str, ...]
 ) -> Diagnostic:
     wanted = " or ".join(f"`{verb}`" for verb in verbs)
-    return Diagnostic(
+    return report(
         "PL0510",
         f"role `{instance}.{role.name}` declares no access to its {kind} `{name}`",
-        labels((span, "declared here"), (role.where("body"), f"no {wanted} of `{name}`")),
+        (span, "declared here"),
+        (role.where("body"), f"no {wanted} of `{name}`"),
         expected=f"{wanted} of `{name}` in the operations of role `{role.name}`",
         found="none",
         at_run_time="an undeclared access is not ordered with any other: data race",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.contract import Operation, Role
 from pipelink_rules.model.operation import operations
@@ -22,14 +22,12 @@ def check_tensor_memory_available(index: ProgramIndex) -> Iterator[Diagnostic]:
         for port in contract.ports:
             if port.space != "tensor_memory":
                 continue
-            yield Diagnostic(
+            yield report(
                 "PL0810",
                 f"port `{instance.name}.{port.name}` requires tensor memory, which "
                 f"{index.target.name} does not have",
-                labels(
-                    (port.where("space"), "tensor memory"),
-                    (index.program.spec.where("archs", index.target.name), "requested here"),
-                ),
+                (port.where("space"), "tensor memory"),
+                (index.program.spec.where("archs", index.target.name), "requested here"),
                 expected=f"a target with tensor memory: {', '.join(have)}",
                 found=index.target.name,
                 suggestions=(
@@ -51,13 +49,11 @@ def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
             for place in range(QUADRANTS)
             if place >= warps % QUADRANTS
         )
-        yield Diagnostic(
+        yield report(
             "PL0702",
             f"role `{instance}.{role.name}` accesses tensor memory with {plural(warps, 'warp')}",
-            labels(
-                (role.where("warps"), plural(warps, "warp")),
-                (op.span, "a warp accesses the 32 lanes of its rank in the warpgroup"),
-            ),
+            (role.where("warps"), plural(warps, "warp")),
+            (op.span, "a warp accesses the 32 lanes of its rank in the warpgroup"),
             expected="a multiple of 4 warps",
             found=plural(warps, "warp"),
             at_run_time=f"no warp accesses lanes {left} of some columns: rows are missing",
@@ -74,13 +70,11 @@ def check_single_issuer(index: ProgramIndex) -> Iterator[Diagnostic]:
         warps = index.home(instance, role.name).warps
         if warps == 1:
             continue
-        yield Diagnostic(
+        yield report(
             "PL0707",
             f"role `{instance}.{role.name}` issues tcgen05.mma from {plural(warps, 'warp')}",
-            labels(
-                (role.where("warps"), plural(warps, "warp")),
-                (op.span, "issued by one thread of every warp"),
-            ),
+            (role.where("warps"), plural(warps, "warp")),
+            (op.span, "issued by one thread of every warp"),
             expected="1 warp",
             found=plural(warps, "warp"),
             at_run_time=f"every product is added {warps} times: always wrong results",
@@ -119,14 +113,12 @@ def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
                 continue
             connection = index.connection(channel, end)
             members = list_of(item.member for item in channel.multicast)
-            yield Diagnostic(
+            yield report(
                 "PL0811",
                 f"`{connection.name}` is a multicast, but `commit mma -> {end[1]}` of "
                 f"`{end[0]}.{role.name}` releases it only to its own CTA",
-                labels(
-                    (commits[0].span, "arrives only in this CTA"),
-                    (connection.span, f"the CTAs of a cluster load {members} for each other"),
-                ),
+                (commits[0].span, "arrives only in this CTA"),
+                (connection.span, f"the CTAs of a cluster load {members} for each other"),
                 expected="a ring that only its own CTA fills",
                 found=f"a multicast of {members}",
                 at_run_time="the other CTAs hang waiting for an empty stage",

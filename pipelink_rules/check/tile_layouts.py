@@ -12,7 +12,7 @@ from itertools import product
 
 from pipelink_rules.check.program_index import Check, ProgramIndex
 from pipelink_rules.check.types import same_shape
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
 from pipelink_rules.model.operation import operations
@@ -121,16 +121,13 @@ def _differ(
     connection: Connection, given: Member, taken: Member, at: Coordinate, ours: int, theirs: int
 ) -> Diagnostic:
     place = ", ".join(map(str, at))
-    return Diagnostic(
+    return report(
         "PL0601",
         f"layout mismatch on tile `{given.name}` of `{connection.name}`: element ({place}) is "
-        f"written "
-        f"at byte {ours:,} and read at byte {theirs:,}",
-        labels(
-            (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs:,}"),
-            (given.layout.span or given.span, f"{describe(given)}: byte {ours:,}"),
-            (connection.span, ""),
-        ),
+        f"written at byte {ours:,} and read at byte {theirs:,}",
+        (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs:,}"),
+        (given.layout.span or given.span, f"{describe(given)}: byte {ours:,}"),
+        (connection.span, ""),
         expected=describe(given),
         found=describe(taken),
         at_run_time="the consumer reads other elements than intended: always wrong results",
@@ -175,13 +172,12 @@ def _misaligned(
     connection = index.connection(channel)
     have = math.gcd(channel.align, channel.stage_bytes, at)
     why = f"swizzle {member.layout.swizzle}" if member.layout.swizzle else "a tensor copy"
-    return Diagnostic(
+    return report(
         "PL0604",
         f"tile `{member.name}` of `{connection.name}` is aligned to {have:,} bytes, but {why} "
         f"requires {need:,}",
-        labels(
-            (member.layout.span or member.span, f"{why}: {need:,} bytes"), (connection.span, "")
-        ),
+        (member.layout.span or member.span, f"{why}: {need:,} bytes"),
+        (connection.span, ""),
         expected=f"an alignment of {need:,} bytes in every stage",
         found=f"an alignment of {have:,} bytes: stages of {channel.stage_bytes:,} bytes aligned to "
         f"{channel.align:,}, with the tile at offset {at:,}",
@@ -217,14 +213,12 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                 have = math.gcd(buffer.align, part_bytes)
                 aligned = buffer.align % need == 0
                 name = f"{instance.name}.{buffer.name}"
-                yield Diagnostic(
+                yield report(
                     "PL0604",
                     f"copies from buffer `{name}` start at multiples of {have:,} bytes, not of "
                     f"{need:,}",
-                    labels(
-                        (buffer.span, f"align: {buffer.align}"),
-                        (tile.span if tile else op.span, f"requires {need:,} bytes"),
-                    ),
+                    (buffer.span, f"align: {buffer.align}"),
+                    (tile.span if tile else op.span, f"requires {need:,} bytes"),
                     expected=f"multiples of {need:,} bytes",
                     found=f"multiples of {have:,} bytes",
                     at_run_time="the copy stores other elements than were written: always wrong "

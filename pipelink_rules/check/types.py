@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Unpack
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, labels, report
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.expression.expression import equal, evaluate
 from pipelink_rules.model.contract import Member, Port
@@ -166,13 +166,11 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
     role = index.role_of((instance, port.name))
     warps = evaluate(role.warps, {})
     if rows * 4 != warps * 64:
-        yield Diagnostic(
+        yield report(
             "PL0608",
             f"`{instance}.{port.name}` has {rows} rows, but its role has {plural(warps, 'warp')}",
-            labels(
-                (port.where("shape"), f"{rows} rows: {rows // 64} warpgroups of 64"),
-                (role.where("warps"), f"{plural(warps, 'warp')}"),
-            ),
+            (port.where("shape"), f"{rows} rows: {rows // 64} warpgroups of 64"),
+            (role.where("warps"), f"{plural(warps, 'warp')}"),
             expected=f"{warps * 16} rows (64 per 4 warps)",
             found=f"{rows} rows",
             at_run_time="rows are missing or uninitialized: always wrong results",
@@ -182,14 +180,12 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
     if port.in_place:
         other = index.contracts[instance].port(port.in_place)
         if not same_shape(other.members[0], member):
-            yield Diagnostic(
+            yield report(
                 "PL0608",
                 f"`{instance}.{port.name}` reuses the registers of `{port.in_place}`, but has "
                 f"another shape",
-                labels(
-                    (port.where("shape"), shape_of(member)),
-                    (other.where("shape"), shape_of(other.members[0])),
-                ),
+                (port.where("shape"), shape_of(member)),
+                (other.where("shape"), shape_of(other.members[0])),
                 expected=shape_of(other.members[0]),
                 found=shape_of(member),
                 at_run_time="the reader uses registers that hold no elements: always wrong results",
@@ -258,15 +254,13 @@ def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
             first, other = ports[0]
             if port.type == other.type:
                 continue
-            yield Diagnostic(
+            yield report(
                 "PL0613",
                 f"scalar `{keyword}` is bound to `{first}` as {other.type} and `{name}` as "
                 f"{port.type}",
-                labels(
-                    (port.where("type"), f"`{name}` reads {port.type}"),
-                    (other.where("type"), f"`{first}` reads {other.type}"),
-                    (index.program.spec.where("scalars", keyword), ""),
-                ),
+                (port.where("type"), f"`{name}` reads {port.type}"),
+                (other.where("type"), f"`{first}` reads {other.type}"),
+                (index.program.spec.where("scalars", keyword), ""),
                 expected=other.type,
                 found=port.type,
                 at_run_time="bits of one type are read as another: always wrong results",
@@ -284,11 +278,12 @@ def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
             proxy = _PROXY.get(op.verb) if op.target == port.name else None
             if proxy is None or proxy == port.proxy:
                 continue
-            yield Diagnostic(
+            yield report(
                 "PL0614",
                 f"port `{instance}.{port.name}` is declared `proxy: {port.proxy}`, but "
                 f"`{op.verb}` uses the {proxy} proxy",
-                labels((port.where("proxy"), f"declared {port.proxy}"), (op.span, f"uses {proxy}")),
+                (port.where("proxy"), f"declared {port.proxy}"),
+                (op.span, f"uses {proxy}"),
                 expected=f"proxy: {proxy}",
                 found=f"proxy: {port.proxy}",
                 at_run_time="the fence is required at the wrong end of the ring: data race",

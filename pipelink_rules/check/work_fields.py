@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, WorkField
 
@@ -26,14 +26,12 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
                 continue
             problem = _outside(contract, source, field) if source else ""
             if source and problem:
-                yield Diagnostic(
+                yield report(
                     "PL1001",
                     f"`{scheduler}` can assign `{instance.name}` a value of `{field.name}` "
                     f"{problem}",
-                    labels(
-                        (field.span, f"allows {_range(field)}"),
-                        (source.span, f"assigns {_given(contract, source)}"),
-                    ),
+                    (field.span, f"allows {_range(field)}"),
+                    (source.span, f"assigns {_given(contract, source)}"),
                     expected=_range(field),
                     found=_given(contract, source),
                     at_run_time=f"`{instance.name}` skips or repeats operations: hang",
@@ -63,13 +61,11 @@ def _numbering(field: WorkField) -> str:
 def _numbered_otherwise(
     scheduler: str, instance: str, source: WorkField, field: WorkField
 ) -> Diagnostic:
-    return Diagnostic(
+    return report(
         "PL1001",
         f"`{scheduler}` does not number tiles by `{field.name}` as `{instance}` requires",
-        labels(
-            (field.span, f"requires {_numbering(field)}"),
-            (source.span, f"declares {_numbering(source)}"),
-        ),
+        (field.span, f"requires {_numbering(field)}"),
+        (source.span, f"declares {_numbering(source)}"),
         expected=_numbering(field),
         found=_numbering(source),
         at_run_time="tiles that other roles wait for are missing or repeated: hang",
@@ -140,15 +136,13 @@ def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
         other, second = next(item for item in ports if item[0] != end)
         reads = second.direction == "in"
         verb = "reads" if reads else "writes"
-        yield Diagnostic(
+        yield report(
             "PL0507",
             f"data race on tensor `{keyword}`: written by `{qualified_name(end)}` and "
             f"{'read' if reads else 'written'} by `{qualified_name(other)}` without an order",
-            labels(
-                (index.program.spec.where("tensors", keyword), ""),
-                (port.span, f"`{qualified_name(end)}` writes it"),
-                (second.span, f"`{qualified_name(other)}` {verb} it"),
-            ),
+            (index.program.spec.where("tensors", keyword), ""),
+            (port.span, f"`{qualified_name(end)}` writes it"),
+            (second.span, f"`{qualified_name(other)}` {verb} it"),
             expected="one port for a tensor that is written",
             found=f"{len(ports)} ports",
             at_run_time="the access can precede another CTA's write: intermittent wrong results"

@@ -116,6 +116,11 @@ def labels(*locations: Location) -> tuple[Label, ...]:
     return tuple(found.values())
 
 
+def report(code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]) -> Diagnostic:
+    """A diagnostic with the labels of its locations."""
+    return Diagnostic(code, message, labels(*locations), **clauses)
+
+
 def one_line(text: str) -> str:
     """The text in one line: what is not printable is written as an escape."""
     text = _shortened(text)

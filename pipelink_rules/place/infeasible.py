@@ -7,7 +7,7 @@ Arithmetic comes first and reports every exceeded resource in one run.  Only wha
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
@@ -107,10 +107,11 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
         f"use smaller tiles: {where} must shrink by {most - limit:,} bytes, and no smaller "
         "stage count or occupancy achieves that",
     )
-    yield Diagnostic(
+    yield report(
         "PL0101",
         f"`{problem.name}` needs {most:,} bytes of shared memory; {limit:,} are available",
-        labels((problem.span, ""), *_holder_spans(problem, holders)),
+        (problem.span, ""),
+        *_holder_spans(problem, holders),
         expected=f"at most {limit:,} bytes ({per_sm(problem)})",
         found=f"{most:,} bytes, {most - limit:,} too many, in {where} with every ring at its "
         "minimum stage count",
@@ -149,10 +150,11 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     if odd:
         listed = list_of(item.name for item in odd[:SHOWN])
         suggestions.append(f"round these sizes up to their alignment: {listed}")
-    return Diagnostic(
+    return report(
         "PL0102",
         f"no layout of the shared memory of `{problem.name}` fits: alignment leaves gaps",
-        labels((problem.span, ""), *_holder_spans(problem, [by_name[n] for n in names])),
+        (problem.span, ""),
+        *_holder_spans(problem, [by_name[n] for n in names]),
         expected=f"a layout within {limit:,} bytes ({per_sm(problem)})",
         found=f"{most:,} bytes in {lifetime_name(problem, phase)}, plus the gaps of every layout",
         notes=tuple(
@@ -211,10 +213,11 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
     if len(names) <= count:
         return
     spans = {need.name: need.span for need in problem.barriers}
-    yield Diagnostic(
+    yield report(
         "PL0103",
         f"`{problem.name}` needs {len(names)} named barriers {where}; {count} are available",
-        labels((problem.span, ""), *((spans[name], f"`{name}`") for name in names[:SHOWN])),
+        (problem.span, ""),
+        *((spans[name], f"`{name}`") for name in names[:SHOWN]),
         expected=f"at most {count}: ids {_ranges(ids(problem))}",
         found=f"{len(names)}: {', '.join(names)}",
         suggestions=(
@@ -255,10 +258,10 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
-    return Diagnostic(
+    return report(
         "PL0103",
         f"no assignment of ids to the named barriers of `{problem.name}` exists",
-        labels((problem.span, "")),
+        (problem.span, ""),
         expected=f"an assignment to ids {_ranges(ids(problem))}",
         found="every lifetime alone fits, but no assignment serves all lifetimes",
         suggestions=("let a barrier that is used again later live through the time between",),
@@ -270,10 +273,10 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
     items = rectangles(problem, minimum_stages(problem))
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     what = ", ".join(resources) or "all resources together"
-    return Diagnostic(
+    return report(
         "PL0105",
         f"the solver exhausted its budget without a placement of `{problem.name}`",
-        labels((problem.span, "")),
+        (problem.span, ""),
         expected="a placement, or a proof that none exists",
         found=f"neither, for {what}, after {rlimit:,} units per solver call",
         notes=(
@@ -325,15 +328,13 @@ def _columns_refused(
     spans = {need.name: need.span for need in problem.tensor}
     limit, target = column_limit(problem), TARGETS[problem.target]
     share = f", {problem.occupancy} CTAs per SM" if problem.occupancy > 1 else ""
-    return Diagnostic(
+    return report(
         "PL0801",
         f"`{problem.name}` needs {most} columns of tensor memory; {limit} are available"
         if most > limit
         else f"no layout of the tensor memory of `{problem.name}` fits",
-        labels(
-            (problem.span, ""),
-            *((spans[h.name], f"`{h.name}` uses {h.bytes} columns") for h in holders[:SHOWN]),
-        ),
+        (problem.span, ""),
+        *((spans[h.name], f"`{h.name}` uses {h.bytes} columns") for h in holders[:SHOWN]),
         expected=f"an allocation of at most {limit} columns "
         f"({target.name}: {target.tmem_columns} per SM{share}; powers of two from 32 up)",
         found=f"{most} columns, {most - limit} too many, in {where} with every channel at its "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import PlacementProblem, RoleRequest, entry_registers
 from pipelink_rules.model.target import TARGETS
@@ -40,11 +40,11 @@ def launch_infeasibilities(problem: PlacementProblem, rlimit: int) -> Iterator[D
         if warps.min_registers(role, target) > target.setmaxnreg_maximum
     ]
     for role in above:
-        yield Diagnostic(
+        yield report(
             "PL0703",
             f"role `{role.name}` needs {role.minimum} registers; setmaxnreg provides at most "
             f"{target.setmaxnreg_maximum}",
-            labels((role.span, "")),
+            (role.span, ""),
             expected=f"at most {target.setmaxnreg_maximum} registers",
             found=f"{role.minimum} registers; {shape.warps * 32} threads enter with {shape.entry}",
             suggestions=relaxations or ("use a smaller tile or fragment",),
@@ -59,10 +59,10 @@ def _too_many_warps(problem: PlacementProblem, need: int, most: int, rlimit: int
     suggestions = launch_relaxations(problem, rlimit) or (
         f"run roles on {need - most} fewer warps: set `warps={{...}}` in the declaration",
     )
-    return Diagnostic(
+    return report(
         "PL0104",
         f"`{problem.name}` needs {need} warps per CTA; {most} are available",
-        labels((problem.span, "")),
+        (problem.span, ""),
         expected=f"at most {most} warps: {target.warps_cta} per CTA and {target.warps_sm} per SM "
         f"({per_sm(problem)})",
         found=f"{need} warps, counted in whole warpgroups",
@@ -94,11 +94,11 @@ def _entry_registers_exceeded(
         else f"use a smaller fragment: no launch of {per_sm(problem)} enters with {role.entry}"
     )
     fewer_ctas = tuple(text for text in relaxations if text.startswith("place "))
-    return Diagnostic(
+    return report(
         "PL0706",
         f"role `{role.name}` needs {role.entry} registers at kernel entry; the launch provides "
         f"{shape.entry}",
-        labels((role.span, "")),
+        (role.span, ""),
         expected=f"at least {role.entry} registers at entry",
         found=f"{shape.entry} registers: {32 * shape.warps} threads ({per_sm(problem)})",
         notes=("ptxas reports C7602 (insufficient registers) regardless of setmaxnreg",),
@@ -112,10 +112,10 @@ def _uniform_registers_exceeded(
 ) -> Iterator[Diagnostic]:
     for role in problem.roles:
         if role.minimum > shape.entry:
-            yield Diagnostic(
+            yield report(
                 "PL0704",
                 f"role `{role.name}` needs {role.minimum} registers; every warp has {shape.entry}",
-                labels((role.span, "")),
+                (role.span, ""),
                 expected=f"at most {shape.entry} registers: {problem.target} has no setmaxnreg, "
                 "so all warps have the same number",
                 found=f"{role.minimum} registers, {32 * shape.warps} threads ({per_sm(problem)})",
@@ -138,11 +138,12 @@ def _register_pool_exceeded(
             else f"{plural(role.warps, 'warp')}, shares a warpgroup"
         )
         notes.append(f"{role.name}: {warps.min_registers(role, target)} registers, {where}")
-    return Diagnostic(
+    return report(
         "PL0704",
         f"roles of `{problem.name}` need {need} registers per thread summed over warpgroups; "
         f"the launch provides {shape.pool}",
-        labels((problem.span, ""), *((role.span, "") for role in warps.placement_order(problem))),
+        (problem.span, ""),
+        *((role.span, "") for role in warps.placement_order(problem)),
         expected=f"at most {shape.pool} registers: {shape.groups} warpgroups that enter with "
         f"{shape.entry} each ({32 * shape.warps} threads, {per_sm(problem)})",
         found=f"{need} registers, {need - shape.pool} too many",
@@ -156,10 +157,10 @@ def _register_pool_exceeded(
 def ungroupable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     """Return the error that only the solver finds: roles of one warpgroup share its registers."""
     shape = warps.moving_shape(problem)
-    return Diagnostic(
+    return report(
         "PL0704",
         f"no grouping of the roles of `{problem.name}` into warpgroups provides their registers",
-        labels((problem.span, "")),
+        (problem.span, ""),
         expected=f"at most {shape.pool} registers per thread summed over {shape.groups} warpgroups",
         found=f"more than {warps.register_bound(problem)} registers in every grouping",
         notes=("roles that share a warpgroup share its register count",),

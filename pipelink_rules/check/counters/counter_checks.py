@@ -14,7 +14,7 @@ from pipelink_rules.check.counters.counter_groups import (
 )
 from pipelink_rules.check.counters.messages_counters import to_diagnostic, undecidable
 from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, Operation, Port, Role, WorkField
@@ -38,10 +38,11 @@ def check_scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
                 for other in (item.producer, item.consumer)
                 if end in (item.producer, item.consumer) and other != end
             ]
-            yield Diagnostic(
+            yield report(
                 "PL0507",
                 f"`{qualified_name(end)}` {verb} at scope {port.scope}, which excludes other CTAs",
-                labels((port.where("scope"), f"{verb} at this scope"), *others),
+                (port.where("scope"), f"{verb} at this scope"),
+                *others,
                 expected="`scope: gpu`",
                 found=f"`scope: {port.scope}`",
                 at_run_time="the signal can be visible before the data: intermittent wrong results",
@@ -55,14 +56,12 @@ def check_signal_arrivals(index: ProgramIndex) -> Iterator[Diagnostic]:
     for instance, role, op, port in users(index):
         warps, counted = evaluate(role.warps, {}), evaluate(port.arrivals, {})
         if op.verb == "signal" and warps != counted:
-            yield Diagnostic(
+            yield report(
                 "PL0201",
                 f"`{instance}.{port.name}` declares {plural(counted, 'arrival')} per signal, but "
                 f"`{instance}.{role.name}` performs {warps}",
-                labels(
-                    (port.where("arrivals"), f"declares {plural(counted, 'arrival')} per signal"),
-                    (role.where("warps"), f"{plural(warps, 'warp')}, each arrives once"),
-                ),
+                (port.where("arrivals"), f"declares {plural(counted, 'arrival')} per signal"),
+                (role.where("warps"), f"{plural(warps, 'warp')}, each arrives once"),
                 expected=f"arrivals: {warps}",
                 found=f"arrivals: {counted}",
                 at_run_time="waiting warps resume before the data is written, or never resume",
@@ -82,13 +81,12 @@ def check_residency(index: ProgramIndex) -> Iterator[Diagnostic]:
         ]
         if waits and contract.coresident != "grid":
             port = contract.port(waits[0].target)
-            yield Diagnostic(
+            yield report(
                 "PL1003",
                 f"`{instance.name}` waits for other CTAs, but does not require the grid to be "
                 f"resident",
-                labels(
-                    (waits[0].span, "waits for other CTAs"), (port.span, "counts their signals")
-                ),
+                (waits[0].span, "waits for other CTAs"),
+                (port.span, "counts their signals"),
                 expected="coresident: grid",
                 found="none",
                 at_run_time="waiting CTAs keep others from starting: hang on a smaller or busy GPU",
@@ -121,11 +119,12 @@ def _on_clusters(index: ProgramIndex) -> Iterator[Diagnostic]:
     """Report counters in clusters: CTAs share their tiles, so signals cannot be counted."""
     size = math.prod(index.program.cluster)
     for instance, role, op, _ in users(index):
-        yield Diagnostic(
+        yield report(
             "PL1005",
             f"`{instance}.{role.name}` uses counters or scratch memory, but clusters have {size} "
             f"CTAs",
-            labels((op.span, "used here"), (index.program.spec.where("cluster"), "")),
+            (op.span, "used here"),
+            (index.program.spec.where("cluster"), ""),
             expected="clusters of 1 CTA",
             found=f"clusters of {size} CTAs",
             suggestions=("remove `cluster=`",),
@@ -137,10 +136,11 @@ def _on_clusters(index: ProgramIndex) -> Iterator[Diagnostic]:
 def _two_fields(
     target: str, other: tuple[str, Operation], field: Expr, op: Operation
 ) -> Diagnostic:
-    return Diagnostic(
+    return report(
         "PL1005",
         f"`{target}` is indexed by `{other[0]}` and by `{field}`",
-        labels((op.span, f"by `{field}`"), (other[1].span, f"by `{other[0]}`")),
+        (op.span, f"by `{field}`"),
+        (other[1].span, f"by `{other[0]}`"),
         expected="one field",
         found=f"{other[0]} and {field}",
         suggestions=(f"index all uses of `{target}` by `{other[0]}`",),
@@ -156,13 +156,11 @@ def _scheduler_field(index: ProgramIndex, name: str) -> WorkField | None:
 def _not_numbered(index: ProgramIndex, owner: str, op: Operation, field: Expr) -> Diagnostic:
     scheduler = index.program.scheduler[0]
     source = _scheduler_field(index, field.text)
-    return Diagnostic(
+    return report(
         "PL1005",
         f"`{scheduler}` does not declare how many tiles share a `{field}`",
-        labels(
-            (op.span, f"`{owner}` indexes by it"),
-            (source.span if source else None, f"assigned by `{scheduler}`"),
-        ),
+        (op.span, f"`{owner}` indexes by it"),
+        (source.span if source else None, f"assigned by `{scheduler}`"),
         expected=f"a field of `{scheduler}` with `index_within: {{field: {field}, of: ...}}`",
         found="none",
         suggestions=(
@@ -209,14 +207,12 @@ def _out_of_range(
     field = op.index[0].text
     source = _scheduler_field(index, field)
     limit = source.maximum if source else None
-    return Diagnostic(
+    return report(
         "PL1005",
         f"`{instance}.{role.name}` can signal beyond the last counter of `{instance}.{port.name}`",
-        labels(
-            (port.where("count"), "counters"),
-            (limit.span if limit else source.span if source else None, problem),
-            (op.span, "signals"),
-        ),
+        (port.where("count"), "counters"),
+        (limit.span if limit else source.span if source else None, problem),
+        (op.span, "signals"),
         expected=f"`{field}` below {port.count}",
         found=problem,
         at_run_time="the signal changes the memory after the counters: wrong results",

@@ -17,7 +17,7 @@ from pipelink_rules.check.counters.analyze_group import (
 )
 from pipelink_rules.check.counters.counter_groups import TileNumbering, Undecidable
 from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 
 
@@ -46,8 +46,7 @@ def _never(index: ProgramIndex, numbered: TileNumbering, problem: EndlessWait) -
     return _diagnostic(
         "PL0403",
         f"`{origin.owner}` waits for {plural(wanted, 'signal')} on `{target}`, but a "
-        f"{numbered.group} "
-        f"produces only {made}",
+        f"{numbered.group} produces only {made}",
         numbered,
         problem,
         says=(f"with {_place(numbered, problem.item)}: {plural(wanted, 'signal')}", ""),
@@ -154,16 +153,14 @@ def _unwritten(
     origin = problem.first.origin
     instance, _, name = problem.first.target.partition(".")
     port = index.contracts[instance].port(name)
-    return Diagnostic(
+    return report(
         "PL0508",
         f"`{origin.owner}` reads uninitialized scratch memory `{problem.first.target}`",
-        labels(
-            (origin.span, f"with {_place(numbered, problem.item)}"),
-            (port.where("init"), "not cleared"),
-            (
-                numbered.field.span,
-                f"{plural(numbered.times, 'tile')} per value of `{numbered.group}`",
-            ),
+        (origin.span, f"with {_place(numbered, problem.item)}"),
+        (port.where("init"), "not cleared"),
+        (
+            numbered.field.span,
+            f"{plural(numbered.times, 'tile')} per value of `{numbered.group}`",
         ),
         expected="a write of every slice before the read, or `init: zero`",
         found=f"`init: {port.init}`",
@@ -190,16 +187,14 @@ def _diagnostic(
     subject: str,
 ) -> Diagnostic:
     second = problem.second.origin.span if isinstance(problem, AccessProblem) else None
-    return Diagnostic(
+    return report(
         code,
         message,
-        labels(
-            (problem.first.origin.span, says[0]),
-            (second, says[1]),
-            (
-                numbered.field.span,
-                f"{plural(numbered.times, 'tile')} per value of `{numbered.group}`",
-            ),
+        (problem.first.origin.span, says[0]),
+        (second, says[1]),
+        (
+            numbered.field.span,
+            f"{plural(numbered.times, 'tile')} per value of `{numbered.group}`",
         ),
         expected=expected,
         found=found,
@@ -213,13 +208,11 @@ def undecidable(problem: Undecidable, target: str) -> Diagnostic:
     """PL1005: the tile scheduler does not determine what a tile does with a counter."""
     op, owner = problem.op, f"{problem.instance}.{problem.role.name}"
     clause = problem.clause
-    return Diagnostic(
+    return report(
         "PL1005",
         f"cannot determine how often `{owner}` performs `{op.verb} {op.target}{op.piece}`",
-        labels(
-            (clause.span if clause else None, problem.reason),
-            (op.span, "this operation"),
-        ),
+        (clause.span if clause else None, problem.reason),
+        (op.span, "this operation"),
         expected="a count over parameters and the field that numbers the tiles",
         found=clause.text if clause else problem.reason,
         suggestions=("move it out of the loop", "or number the tiles in the tile scheduler"),

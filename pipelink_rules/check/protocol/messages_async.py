@@ -17,7 +17,7 @@ from pipelink_rules.check.protocol.protocol_problems import (
     TensorLoadInFlight,
     TensorMemoryOverlap,
 )
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 
 _AWAIT: dict[str, str] = {
@@ -90,13 +90,11 @@ def accumulators_in_flight(index: ProgramIndex, case: Found[AccumulatorsInFlight
     """PL0504: wgmma may still write registers that are used."""
     action, pending = case.problem.action, case.problem.pending
     port = index.port(action.origin.end)
-    return Diagnostic(
+    return report(
         "PL0504",
         f"{action.origin.clause} uses accumulators that wgmma may still write",
-        labels(
-            (action.origin.span, f"up to {plural(pending, 'wgmma group')} pending here"),
-            (port.where("pending"), f"allows {port.pending}"),
-        ),
+        (action.origin.span, f"up to {plural(pending, 'wgmma group')} pending here"),
+        (port.where("pending"), f"allows {port.pending}"),
         expected=f"at most {plural(action.amount, 'pending group')}",
         found=plural(pending, "pending group"),
         at_run_time="registers are read before wgmma writes them: wrong results",
@@ -170,13 +168,11 @@ def _not_awaited(
 ) -> Diagnostic:
     origin = last.origin
     role = index.contracts[origin.instance].role(origin.role)
-    return Diagnostic(
+    return report(
         code,
         f"role `{origin.owner}` exits with up to {pending} pending",
-        labels(
-            (origin.span, "issued here"),
-            (role.where("epilogue"), "no await at the end of the role"),
-        ),
+        (origin.span, "issued here"),
+        (role.where("epilogue"), "no await at the end of the role"),
         expected=f"`await {last.kind} 0` at the end of the role",
         found="none",
         at_run_time=run,
@@ -249,8 +245,7 @@ def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnost
         index,
         case,
         f"missing `fence tensor {'after' if after else 'before'}` between {first.origin.clause} "
-        f"and "
-        f"{second.origin.clause} in {memory_of(index, case.problem.target, first.origin)}",
+        f"and {second.origin.clause} in {memory_of(index, case.problem.target, first.origin)}",
         "an order by barriers only, which does not hold for tcgen05 operations",
         (
             f"{_NAMES[second.kind]} may execute before the preceding wait: "
@@ -301,10 +296,10 @@ def _tensor_access(
     where: str,
 ) -> Diagnostic:
     origin = case.problem.action.origin
-    return Diagnostic(
+    return report(
         "PL0509",
         message,
-        labels((origin.span, f"up to {plural(case.problem.pending, what)} pending here")),
+        (origin.span, f"up to {plural(case.problem.pending, what)} pending here"),
         expected=f"`await {what}` {where} `{origin.text}`",
         found="none",
         at_run_time=run,

@@ -16,7 +16,7 @@ from pipelink_rules.check.protocol.protocol_problems import (
     WrongThreads,
 )
 from pipelink_rules.contract.item_layout import member_bytes
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Port, Role
@@ -53,19 +53,17 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
         run = f"the barrier completes early: `{consumer}` reads a stage that is not written yet"
     else:
         run = f"the barrier completes early: `{producer}` overwrites a stage that is still read"
-    return Diagnostic(
+    return report(
         "PL0201",
         f"`{qualified_name(end)}` declares {plural(declared, 'arrival')} on the {barrier} barrier "
         f"per item, but its role performs {found or 'none'}",
-        labels(
-            (port.where("arrivals"), f"declares {plural(declared, 'arrival')} per item"),
-            (
-                origin.span if origin else role.where("body"),
-                f"{plural(found, 'arrival')} on the {barrier} barrier for {which}"
-                + (f": one per warp, {plural(warps, 'warp')}" if origin and not port.raw else ""),
-            ),
-            (connection.span, ""),
+        (port.where("arrivals"), f"declares {plural(declared, 'arrival')} per item"),
+        (
+            origin.span if origin else role.where("body"),
+            f"{plural(found, 'arrival')} on the {barrier} barrier for {which}"
+            + (f": one per warp, {plural(warps, 'warp')}" if origin and not port.raw else ""),
         ),
+        (connection.span, ""),
         expected=f"{plural(declared, 'arrival')} per item",
         found=f"{plural(found, 'arrival')} for {which}",
         at_run_time=run,
@@ -148,19 +146,17 @@ def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
     tx, never = port.tx_bytes, not expects or not expected
     if copied < 0:  # a bulk copy whose size depends on the work tile: at most the tiles
         copied = sum(member_bytes(member) for member in port.members)
-    return Diagnostic(
+    return report(
         "PL0202",
         f"`{qualified_name(channel.producer)}` expects {expected:,} bytes per item, but its copies "
         f"transfer {copied:,}",
-        labels(
-            (
-                port.where("tx_bytes"),
-                "no `expect` of it" if never else f"expects {expected:,} bytes per item",
-            ),
-            *copies,
-            (problem.action.origin.span, "per item"),
-            (connection.span, ""),
+        (
+            port.where("tx_bytes"),
+            "no `expect` of it" if never else f"expects {expected:,} bytes per item",
         ),
+        *copies,
+        (problem.action.origin.span, "per item"),
+        (connection.span, ""),
         expected=f"{copied:,} bytes per item",
         found=f"{expected:,} bytes per item",
         at_run_time="the byte count of the full barrier never reaches zero: "
@@ -183,12 +179,11 @@ def item_not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diag
     origin = problem.action.origin
     port = index.port(origin.end)
     getter = "acquire" if port.direction == "out" else "wait"
-    return Diagnostic(
+    return report(
         "PL0209",
         f"`{origin.owner}` performs `{origin.text}` without holding a stage of `{port.name}`",
-        labels(
-            (origin.span, f"no `{getter} {port.name}` before it in this work tile"), (port.span, "")
-        ),
+        (origin.span, f"no `{getter} {port.name}` before it in this work tile"),
+        (port.span, ""),
         expected=f"`{getter} {port.name}` before it",
         at_run_time="it accesses a stage that the other role is using: data race",
         notes=notes_of(index, case),
@@ -225,13 +220,11 @@ def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
     arriving = [
         f"`{role}` on {plural(index.home(instance, role).warps, 'warp')}" for role in barrier.roles
     ]
-    return Diagnostic(
+    return report(
         "PL0302",
         f"named barrier `{instance}.{name}` is declared for {wanted} threads, but {found} arrive",
-        labels(
-            (barrier.span, f"declared for {wanted} threads"),
-            (origin.span, f"{found} threads arrive: {', '.join(arriving)}"),
-        ),
+        (barrier.span, f"declared for {wanted} threads"),
+        (origin.span, f"{found} threads arrive: {', '.join(arriving)}"),
         expected=f"count: {found} ({WARP} threads per warp)",
         found=f"count: {wanted}",
         at_run_time="the barrier never completes: its roles hang"
@@ -249,15 +242,12 @@ def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> 
     found, wanted, origin = problem.found, problem.expected, problem.action.origin
     instance, name = origin.end
     barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
-    return Diagnostic(
+    return report(
         "PL0302",
         f"role `{origin.role}` arrives at named barrier `{instance}.{name}` "
-        f"{plural(found, 'time')} per "
-        f"work tile, but another role {plural(wanted, 'time')}",
-        labels(
-            (origin.span, f"{plural(found, 'time')} per work tile"),
-            (barrier.span, f"roles {', '.join(barrier.roles)}"),
-        ),
+        f"{plural(found, 'time')} per work tile, but another role {plural(wanted, 'time')}",
+        (origin.span, f"{plural(found, 'time')} per work tile"),
+        (barrier.span, f"roles {', '.join(barrier.roles)}"),
         expected=f"{plural(wanted, 'time')} per work tile for every role",
         found=f"{plural(found, 'time')} per work tile",
         at_run_time="the roles drift apart until one hangs",
@@ -274,15 +264,11 @@ def unwritten_read(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnosti
     what = memory_of(index, problem.target, origin)
     channel = index.protocol.channel_of.get(problem.target)
     writer = channel.producer if channel else origin.end
-    return Diagnostic(
+    return report(
         "PL0503",
         f"`{origin.text}` of `{origin.owner}` reads uninitialized data in {what}",
-        labels(
-            (origin.span, "reads it"),
-            (index.port(writer).span, "no operation of its producer writes it")
-            if channel
-            else None,
-        ),
+        (origin.span, "reads it"),
+        (index.port(writer).span, "no operation of its producer writes it") if channel else None,
         at_run_time="reads uninitialized memory: wrong results",
         notes=notes_of(index, case),
         suggestions=(f"add a `copy` to or `write` of `{writer[1]}` before it is committed",)

@@ -6,7 +6,7 @@ from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.message_parts import notes_of
 from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.protocol_problems import Deadlock, Edge, StarvedWait
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.program import RING, Channel
 
@@ -28,15 +28,13 @@ def deadlock(index: ProgramIndex, case: Found[Deadlock]) -> Diagnostic:
         suggestions = (
             "reorder the operations of one of these roles so that it arrives before it waits",
         )
-    return Diagnostic(
+    return report(
         "PL0401",
         f"deadlock: {' and '.join(f'`{owner}`' for owner in owners)} wait for each other"
         if len(owners) > 1
         else f"deadlock: `{owners[0]}` waits for itself",
-        labels(
-            *((action.origin.span, _label(action)) for action in steps),
-            *((index.connection(channel).span, "") for channel in channels),
-        ),
+        *((action.origin.span, _label(action)) for action in steps),
+        *((index.connection(channel).span, "") for channel in channels),
         expected="a distance of at least 1 (stage or work tile) in every wait cycle",
         found=f"a distance of {problem.distance}" + _with(case, channels),
         at_run_time="the kernel always hangs",
@@ -116,13 +114,11 @@ def starved_wait(index: ProgramIndex, case: Found[StarvedWait]) -> Diagnostic:
     problem = case.problem
     origin, found, wanted = problem.action.origin, problem.found, problem.expected
     role = index.contracts[origin.instance].role(origin.role)
-    return Diagnostic(
+    return report(
         "PL0401",
         f"deadlock: the last `{origin.text}` of `{origin.owner}` never completes",
-        labels(
-            (origin.span, f"the last one gets {found} of {wanted} arrivals"),
-            (role.where("prologue"), "one more before the first work tile"),
-        ),
+        (origin.span, f"the last one gets {found} of {wanted} arrivals"),
+        (role.where("prologue"), "one more before the first work tile"),
         expected=plural(wanted, "arrival"),
         found=plural(found, "arrival"),
         at_run_time="the kernel always hangs after its last work tile",

@@ -12,7 +12,7 @@ from pipelink_rules.check.protocol.protocol_problems import (
     PhaseAliasing,
     ReversedOrder,
 )
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 
 _DOES = {
@@ -51,13 +51,11 @@ def pair(
     problem = case.problem
     first, second = problem.first, problem.second
     later = _later_item(index, problem)
-    return Diagnostic(
+    return report(
         code,
         message,
-        labels(
-            (first.origin.span, says[0].format(_DOES[first.kind])),
-            (second.origin.span, says[1].format(later, _DOES[second.kind])),
-        ),
+        (first.origin.span, says[0].format(_DOES[first.kind])),
+        (second.origin.span, says[1].format(later, _DOES[second.kind])),
         expected=f"{first.origin.clause} before {second.origin.clause}",
         found=found,
         at_run_time=run,
@@ -167,22 +165,20 @@ def phase_aliasing(index: ProgramIndex, case: Found[PhaseAliasing]) -> Diagnosti
     arrives = problem.action.kind == Kind.ARRIVE
     channel = index.protocol.channel_of[problem.target]
     stages = plural(case.stages[channel.name], "stage")
-    return Diagnostic(
+    return report(
         "PL0203",
         f"phase aliasing: {origin.clause} can be counted for the phase before its own"
         if arrives
         else f"phase aliasing: {origin.clause} can be two phases away from its barrier",
-        labels(
-            (
-                origin.span,
-                "the phase after the awaited one may complete before this wait sees it"
-                if problem.lapped
-                else "the phase before may be incomplete: this arrival is counted for it"
-                if arrives
-                else "the phase before the awaited one may be incomplete here",
-            ),
-            (index.connection(channel).span, ""),
+        (
+            origin.span,
+            "the phase after the awaited one may complete before this wait sees it"
+            if problem.lapped
+            else "the phase before may be incomplete: this arrival is counted for it"
+            if arrives
+            else "the phase before the awaited one may be incomplete here",
         ),
+        (index.connection(channel).span, ""),
         expected="every phase complete before an arrival for the next"
         if arrives
         else "a wait at most one phase away from its barrier",
@@ -201,14 +197,12 @@ def mixed_generations(index: ProgramIndex, case: Found[MixedGenerations]) -> Dia
     problem = case.problem
     first, second = problem.origins
     barrier = qualified_name(first.end)
-    return Diagnostic(
+    return report(
         "PL0303",
         f"`{second.owner}` can arrive twice at named barrier `{barrier}` before `{first.owner}` "
         "arrives once",
-        labels(
-            (second.span, "this arrival belongs to the next phase"),
-            (first.span, "this one to the phase before; they are not ordered"),
-        ),
+        (second.span, "this arrival belongs to the next phase"),
+        (first.span, "this one to the phase before; they are not ordered"),
         expected="every phase complete before an arrival for the next",
         found="arrivals of two phases that can mix",
         at_run_time="the barrier completes with arrivals of two phases: data race, then hang",

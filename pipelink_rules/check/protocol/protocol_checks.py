@@ -17,7 +17,7 @@ from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counte
 from pipelink_rules.check.protocol.process_builder import MOST_ACTIONS
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.protocol.render_counterexample import lines
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 
 # Each function takes a Found of its class of problem.
 MESSAGES: dict[type[protocol_problems.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {
@@ -95,15 +95,14 @@ def to_diagnostics(
 
 def _too_long(long: TooManyOperations) -> Diagnostic:
     origin = long.origin
-    return Diagnostic(
+    return report(
         "PL0402",
         f"role `{origin.owner}` has more than {MOST_ACTIONS:,} operations per work tile",
-        labels((origin.span, "repeated too often to be analyzed")),
+        (origin.span, "repeated too often to be analyzed"),
         expected=f"at most {MOST_ACTIONS:,} operations per work tile",
         suggestions=(
             "make the count of the repeat a work field: such loops are analyzed for small counts "
-            "and "
-            "those around the stage counts",
+            "and those around the stage counts",
         ),
         subject=origin.owner,
     )
