@@ -6,12 +6,12 @@ If they do not, the other checks are skipped: their diagnostics would only be co
 import math
 from collections.abc import Iterable, Iterator
 
-from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, report
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, known_labels, report
 from pipelink_rules.diagnostics.wording import list_of
 from pipelink_rules.model.contract import Symbol
 from pipelink_rules.model.program import Instance
-from pipelink_rules.model.source_span import Expr, Span
+from pipelink_rules.model.source_span import Expr
 from pipelink_rules.program.link_constants import constant_or_none
 
 
@@ -51,19 +51,15 @@ def unify_symbols(instances: Iterable[Instance]) -> tuple[Symbol, ...]:
     found: dict[str, Symbol] = {}
     for instance in instances:
         for symbol in instance.variant.contract.symbols:
-            other = found.get(symbol.name)
-            found[symbol.name] = symbol if other is None else _both(other, symbol)
+            other = found.get(symbol.name, symbol)
+            found[symbol.name] = Symbol(
+                symbol.name,
+                max(other.minimum, symbol.minimum),
+                min(other.maximum, symbol.maximum),
+                math.lcm(other.multiple_of, symbol.multiple_of),
+                other.span,
+            )
     return tuple(found[name] for name in sorted(found))
-
-
-def _both(a: Symbol, b: Symbol) -> Symbol:
-    return Symbol(
-        a.name,
-        max(a.minimum, b.minimum),
-        min(a.maximum, b.maximum),
-        math.lcm(a.multiple_of, b.multiple_of),
-        a.span,
-    )
 
 
 def check_symbols(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -82,7 +78,7 @@ def check_symbols(index: ProgramIndex) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "PL0075",
             f"no value of symbol `{symbol.name}` satisfies all components",
-            _all_labels((index.program.spec.span, ""), *narrowed),
+            tuple(known_labels([index.program.spec.span, *narrowed])),
             expected=f"a value in {_range(symbol)}",
             found="none",
             suggestions=(
@@ -105,31 +101,26 @@ def _range(symbol: Symbol) -> str:
 def check_work_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0068: all components of a work kind use the same tile."""
     scheduler = index.program.scheduler[0]
-    given = index.contracts[scheduler].work
+    works = {name: contract.work for name, contract in index.contracts.items() if contract.work}
+    given = works.get(scheduler)
     if given is None:
         return
     wanted = _tile(given.tile)
     others: dict[str, list[str]] = {}
-    for instance in sorted(index.contracts):
-        taken = index.contracts[instance].work
-        if instance != scheduler and taken is not None and taken.kind == given.kind:
-            tile = _tile(taken.tile)
-            if tile != wanted:
-                others.setdefault(tile, []).append(instance)
+    for instance in sorted(works):
+        tile = _tile(works[instance].tile)
+        if works[instance].kind == given.kind and tile != wanted:
+            others.setdefault(tile, []).append(instance)
     where = index.program.spec.where
     for tile, instances in others.items():
         names = list_of(instances)
-        works = [(index.contracts[name].work, f"`{name}` processes {tile}") for name in instances]
+        verb = "process" if len(instances) > 1 else "processes"
+        assigned = (given.span, f"`{scheduler}` assigns {wanted}")
+        processed = [(works[name].span, f"`{name}` processes {tile}") for name in instances]
         yield Diagnostic(
             "PL0068",
-            f"`{scheduler}` assigns tiles of {wanted}, but {names} process {tile}"
-            if len(instances) > 1
-            else f"`{scheduler}` assigns tiles of {wanted}, but {names} processes {tile}",
-            _all_labels(
-                (where("instances", scheduler), ""),
-                (given.span, f"`{scheduler}` assigns {wanted}"),
-                *((work.span if work else None, text) for work, text in works),
-            ),
+            f"`{scheduler}` assigns tiles of {wanted}, but {names} {verb} {tile}",
+            tuple(known_labels([where("instances", scheduler), assigned, *processed])),
             expected=wanted,
             found=tile,
             at_run_time="parts of the result are computed twice or not at all: always wrong "
@@ -180,14 +171,4 @@ def _product(sizes: Iterable[int | None]) -> str:
     return " x ".join("?" if size is None else str(size) for size in sizes) or "no"
 
 
-def _all_labels(*locations: tuple[Span | None, str]) -> tuple[Label, ...]:
-    """Return a label per known location, also where instances share a component."""
-    return tuple(Label(span, text) for span, text in locations if span is not None)
-
-
-CHECKS = (
-    Check(("PL0061",), check_shared_tensors),
-    Check(("PL0068",), check_work_tiles),
-    Check(("PL0806",), check_cluster),
-    Check(("PL0075",), check_symbols),
-)
+CHECKS = (check_shared_tensors, check_work_tiles, check_cluster, check_symbols)

@@ -5,7 +5,7 @@ contracts: types and layouts match, counts add up, waits form no cycle and acces
 for all problem sizes and for all stage counts that the placement may choose.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from pipelink_rules.check import (
     agreement,
@@ -73,7 +73,7 @@ def check_stages(
 
 
 def _found(checks: Iterable[Check], index: ProgramIndex) -> tuple[Diagnostic, ...]:
-    return _once(diagnostic for item in checks for diagnostic in item.find(index))
+    return _once(diagnostic for find in checks for diagnostic in find(index))
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -86,9 +86,3 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def _sort_key(item: Diagnostic) -> tuple[str, str, int, str]:
     span = item.labels[0].span if item.labels else None
     return item.code, span.file if span else "", span.line if span else 0, item.subject
-
-
-def codes() -> Iterator[str]:
-    """Return every code that a check may report."""
-    for item in CHECKS:
-        yield from item.codes

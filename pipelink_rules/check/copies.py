@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pipelink_rules.check.agreement import unify_symbols
-from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.cases import Range, ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition, Kind
@@ -395,10 +395,4 @@ def _bulk_problem(
     return None
 
 
-CHECKS = (
-    Check(("PL0605",), check_boxes),
-    Check(("PL0601", "PL0602"), check_copy_bounds),
-    Check(("PL0606",), check_strides),
-    Check(("PL0607",), check_copy_coverage),
-    Check(("PL0612",), check_bulk_sizes),
-)
+CHECKS = (check_boxes, check_copy_bounds, check_strides, check_copy_coverage, check_bulk_sizes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.operation import repeats
@@ -60,4 +60,4 @@ def _counts(index: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
                     yield item.name, name, port.where(clause), f"`{clause}` of `{port.name}`"
 
 
-CHECKS = (Check(("PL0804",), check_multicast_receivers),)
+CHECKS = (check_multicast_receivers,)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of
@@ -11,8 +11,8 @@ from pipelink_rules.model.program import Instance
 
 def check_numerical_contracts(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1102: both ends of registers and tensor memory accumulate alike and treat NaN alike."""
-    for connection in index.program.connections:
-        if index.port(connection.producer).space not in ("registers", "tensor_memory"):
+    for connection, port, _ in index.connected_ports():
+        if port.space not in ("registers", "tensor_memory"):
             continue
         source = index.contracts[connection.producer[0]].numeric
         sink = index.contracts[connection.consumer[0]].numeric
@@ -62,4 +62,4 @@ def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-CHECKS = (Check(("PL1102",), check_numerical_contracts), Check(("PL1208",), check_flags))
+CHECKS = (check_numerical_contracts, check_flags)

@@ -1,12 +1,12 @@
 """Look-ups of ports, roles and connections by name, and the type of a check."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.contract import Contract, Port, Role
+from pipelink_rules.model.contract import Contract, Operation, Port, Role
+from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import Channel, Connection, Program, ProgramRole
 from pipelink_rules.model.target import Target
 
@@ -43,6 +43,18 @@ class ProgramIndex:
             for role in contract.roles:
                 yield instance, contract, role
 
+    def operations(self, *verbs: str) -> Iterator[tuple[str, Role, Operation]]:
+        """Yield (instance, role, operation) for the operations of bodies with one of the verbs."""
+        for instance, _, role in self.roles():
+            for op in operations(role.body):
+                if op.verb in verbs:
+                    yield instance, role, op
+
+    def connected_ports(self) -> Iterator[tuple[Connection, Port, Port]]:
+        """Yield (connection, producer's port, consumer's port) for every connection."""
+        for item in self.program.connections:
+            yield item, self.port(item.producer), self.port(item.consumer)
+
     def port(self, end: End) -> Port:
         """Return the port at an end of a connection."""
         return self.contracts[end[0]].port(end[1])
@@ -71,9 +83,4 @@ def qualified_name(end: End) -> str:
     return ".".join(end)
 
 
-@dataclass(frozen=True)
-class Check:
-    """`find` yields diagnostics of `codes` and no others."""
-
-    codes: tuple[str, ...]
-    find: Callable[[ProgramIndex], Iterable[Diagnostic]]
+Check = Callable[[ProgramIndex], Iterable[Diagnostic]]

@@ -6,11 +6,10 @@ there is not ordered with any other.  Every declared port and buffer needs an op
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
-from pipelink_rules.model.contract import Operation, Port, Role
+from pipelink_rules.model.contract import Buffer, Operation, Port, Role
 from pipelink_rules.model.operation import operations
-from pipelink_rules.model.source_span import Span
 
 # operations that single threads may perform
 _OF_A_THREAD = ("read", "write")
@@ -34,19 +33,17 @@ _VERBS = {
 
 def check_convergence(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0707: wgmma runs in converged warpgroups, runtime operations in converged warps."""
-    for instance in index.program.instances:
-        for role in instance.variant.contract.roles:
-            if role.scheduler:
-                continue
-            ops = list(operations((*role.prologue, *role.body, *role.epilogue)))
-            groups = [op for op in ops if op.wgmma]
-            calls = [op for op in ops if op.verb not in _OF_A_THREAD]
-            if groups and role.converged not in ("warpgroup", "role"):
-                yield _apart(instance.name, role, groups[0], "warpgroup", "wgmma")
-            elif calls and role.converged == "thread":
-                yield _apart(instance.name, role, calls[0], "warp", "the runtime")
-            elif _SIZES.index(role.split) < _SIZES.index(role.converged):
-                yield _torn(instance.name, role)
+    for instance, _, role in index.roles():
+        if role.scheduler:
+            continue
+        groups = [op for op in _ops(role) if op.wgmma]
+        calls = [op for op in _ops(role) if op.verb not in _OF_A_THREAD]
+        if groups and role.converged not in ("warpgroup", "role"):
+            yield _apart(instance, role, groups[0], "warpgroup", "wgmma")
+        elif calls and role.converged == "thread":
+            yield _apart(instance, role, calls[0], "warp", "the runtime")
+        elif _SIZES.index(role.split) < _SIZES.index(role.converged):
+            yield _torn(instance, role)
 
 
 def _apart(instance: str, role: Role, op: Operation, need: str, user: str) -> Diagnostic:
@@ -81,19 +78,17 @@ def _torn(instance: str, role: Role) -> Diagnostic:
 
 def check_declared_accesses(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0510: every port is used by an operation of its role, every buffer read."""
-    for instance in index.program.instances:
-        contract = instance.variant.contract
+    for instance, contract in index.contracts.items():
         for port in contract.ports:
             role = contract.role(port.role)
             verbs = _VERBS.get((port.space, port.direction), ())
             if verbs and not port.raw and not role.scheduler and not _used(role, port, verbs):
-                yield _unused(instance.name, role, "port", port.name, port.span, verbs)
+                yield _unused(instance, role, "port", port, verbs)
         for buffer in contract.buffers:
             role = contract.role(buffer.role)
             done = {op.verb for op in _ops(role) if op.target == buffer.name}
             if "write" in done and not done & {"read", "store"}:
-                verbs = ("read", "store")
-                yield _unused(instance.name, role, "buffer", buffer.name, buffer.span, verbs)
+                yield _unused(instance, role, "buffer", buffer, ("read", "store"))
 
 
 def _ops(role: Role) -> list[Operation]:
@@ -109,13 +104,14 @@ def _used(role: Role, port: Port, verbs: tuple[str, ...]) -> bool:
 
 
 def _unused(
-    instance: str, role: Role, kind: str, name: str, span: Span | None, verbs: tuple[str, ...]
+    instance: str, role: Role, kind: str, item: Port | Buffer, verbs: tuple[str, ...]
 ) -> Diagnostic:
+    name = item.name
     wanted = " or ".join(f"`{verb}`" for verb in verbs)
     return report(
         "PL0510",
         f"role `{instance}.{role.name}` declares no access to its {kind} `{name}`",
-        (span, "declared here"),
+        (item.span, "declared here"),
         (role.where("body"), f"no {wanted} of `{name}`"),
         expected=f"{wanted} of `{name}` in the operations of role `{role.name}`",
         found="none",
@@ -128,4 +124,4 @@ def _unused(
     )
 
 
-CHECKS = (Check(("PL0707",), check_convergence), Check(("PL0510",), check_declared_accesses))
+CHECKS = (check_convergence, check_declared_accesses)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.contract import Operation, Role
@@ -16,26 +16,24 @@ def check_tensor_memory_available(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0810: the target has tensor memory."""
     if index.target.tmem_columns:
         return
-    have = [target.name for target in TARGETS.values() if target.tmem_columns]
-    for instance in index.program.instances:
-        contract = instance.variant.contract
-        for port in contract.ports:
-            if port.space != "tensor_memory":
-                continue
-            yield report(
-                "PL0810",
-                f"port `{instance.name}.{port.name}` requires tensor memory, which "
-                f"{index.target.name} does not have",
-                (port.where("space"), "tensor memory"),
-                (index.program.spec.where("archs", index.target.name), "requested here"),
-                expected=f"a target with tensor memory: {', '.join(have)}",
-                found=index.target.name,
-                suggestions=(
-                    f"remove {index.target.name} from `archs`",
-                    "or use a component with accumulators in registers",
-                ),
-                subject=f"{instance.name}.{port.name}",
-            )
+    target = index.target.name
+    have = [other.name for other in TARGETS.values() if other.tmem_columns]
+    for instance, _, port in index.ports():
+        if port.space != "tensor_memory":
+            continue
+        yield report(
+            "PL0810",
+            f"port `{instance}.{port.name}` requires tensor memory, which {target} does not have",
+            (port.where("space"), "tensor memory"),
+            (index.program.spec.where("archs", target), "requested here"),
+            expected=f"a target with tensor memory: {', '.join(have)}",
+            found=target,
+            suggestions=(
+                f"remove {target} from `archs`",
+                "or use a component with accumulators in registers",
+            ),
+            subject=f"{instance}.{port.name}",
+        )
 
 
 def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -44,11 +42,8 @@ def check_lane_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
         warps = index.home(instance, role.name).warps
         if warps % QUADRANTS == 0:
             continue
-        left = ", ".join(
-            f"{32 * place} to {32 * place + 31}"
-            for place in range(QUADRANTS)
-            if place >= warps % QUADRANTS
-        )
+        missed = range(warps % QUADRANTS, QUADRANTS)
+        left = ", ".join(f"{32 * place} to {32 * place + 31}" for place in missed)
         yield report(
             "PL0702",
             f"role `{instance}.{role.name}` accesses tensor memory with {plural(warps, 'warp')}",
@@ -87,14 +82,12 @@ def _tensor_ops(
     index: ProgramIndex, verbs: tuple[str, ...]
 ) -> Iterator[tuple[str, Role, Operation]]:
     """Yield (instance, role, operation): the first of each role that uses tensor memory."""
-    for instance in index.program.instances:
-        contract = instance.variant.contract
+    for instance, contract, role in index.roles():
         tensor = {port.name for port in contract.ports if port.space == "tensor_memory"}
-        for role in contract.roles:
-            for op in operations(role.body):
-                if op.verb in verbs and (op.source if op.verb == "mma" else op.target) in tensor:
-                    yield instance.name, role, op
-                    break
+        for op in operations(role.body):
+            if op.verb in verbs and (op.source if op.verb == "mma" else op.target) in tensor:
+                yield instance, role, op
+                break
 
 
 def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -128,8 +121,8 @@ def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 
 CHECKS = (
-    Check(("PL0811",), check_commit_scope),
-    Check(("PL0810",), check_tensor_memory_available),
-    Check(("PL0702",), check_lane_coverage),
-    Check(("PL0707",), check_single_issuer),
+    check_commit_scope,
+    check_tensor_memory_available,
+    check_lane_coverage,
+    check_single_issuer,
 )

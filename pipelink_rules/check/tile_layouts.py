@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from itertools import product
 
-from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.types import same_shape
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate
@@ -232,8 +232,4 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                 )
 
 
-CHECKS = (
-    Check(("PL0601",), check_layouts),
-    Check(("PL0604",), check_stage_alignment),
-    Check(("PL0604",), check_buffer_alignment),
-)
+CHECKS = (check_layouts, check_stage_alignment, check_buffer_alignment)

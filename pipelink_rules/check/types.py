@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Unpack
 
-from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, labels, report
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.expression.expression import equal, evaluate
@@ -293,10 +293,4 @@ def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
             break
 
 
-CHECKS = (
-    Check(("PL0602", "PL0609", "PL0610"), check_tiles),
-    Check(("PL0608", "PL0611"), check_fragments),
-    Check(("PL1002",), check_rates),
-    Check(("PL0613",), check_scalars),
-    Check(("PL0614",), check_proxies),
-)
+CHECKS = (check_tiles, check_fragments, check_rates, check_scalars, check_proxies)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, WorkField
@@ -153,4 +153,4 @@ def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-CHECKS = (Check(("PL1001",), check_field_ranges), Check(("PL0507",), check_tensor_order))
+CHECKS = (check_field_ranges, check_tensor_order)

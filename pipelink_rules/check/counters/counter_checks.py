@@ -13,7 +13,7 @@ from pipelink_rules.check.counters.counter_groups import (
     users,
 )
 from pipelink_rules.check.counters.messages_counters import to_diagnostic, undecidable
-from pipelink_rules.check.program_index import Check, ProgramIndex, qualified_name
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
@@ -260,12 +260,4 @@ def _of_group(
         yield to_diagnostic(index, numbered, found)
 
 
-CHECKS = (
-    Check(("PL0507",), check_scopes),
-    Check(("PL0201",), check_signal_arrivals),
-    Check(("PL1003",), check_residency),
-    Check(("PL1005",), check_indices),
-    Check(
-        ("PL0401", "PL0403", "PL0502", "PL0505", "PL0507", "PL0508", "PL1005"), check_group_order
-    ),
-)
+CHECKS = (check_scopes, check_signal_arrivals, check_residency, check_indices, check_group_order)

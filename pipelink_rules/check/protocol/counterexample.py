@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipelink_rules.check.protocol.backward_search import BackwardSearch, meetings
 from pipelink_rules.check.protocol.event_graph import EventGraph
-from pipelink_rules.check.protocol.model import Action, Composition, Kind, Origin, unroll
+from pipelink_rules.check.protocol.model import WAITS, Action, Composition, Kind, Origin, unroll
 from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     MixedGenerations,
@@ -35,7 +35,6 @@ from pipelink_rules.check.protocol.transition_system import (
 
 MOST_ACTIONS = 4_000  # of a run
 MOST_TRIES = 8_000  # of a process in a state
-_WAITS = (Kind.WAIT, Kind.MEET)
 _FOLLOW = (Kind.READ, Kind.MMA, Kind.STORE, Kind.AWAIT, Kind.TOUCH)
 # problem -> what happens where it shows
 FAULTS: dict[type[Problem], str] = {
@@ -114,7 +113,7 @@ def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[in
     found: dict[int, set[Origin]] = {}
     for node, _, _ in problem.cycle:
         action = graph.actions[node]
-        if action is not None and action.kind in _WAITS:
+        if action is not None and action.kind in WAITS:
             found.setdefault(graph.owner[node], set()).add(action.origin)
     return found
 
@@ -214,7 +213,7 @@ class _Search:
         steps: list[CounterexampleStep] = []
         now, before = state, str(Kind.WAIT)
         while (action := self.system.action(now, index)) is not None:
-            if action.kind in _WAITS and before not in _WAITS:
+            if action.kind in WAITS and before not in WAITS:
                 break
             step = CounterexampleStep(index, now.positions[index])
             after, fault = self.system.act(now, index)
@@ -224,7 +223,7 @@ class _Search:
                 return
             steps.append(step)
             now, before = after, action.kind
-            if before not in _WAITS and before not in _FOLLOW:
+            if before not in WAITS and before not in _FOLLOW:
                 break
         if steps:
             yield tuple(steps), now, None
@@ -247,7 +246,7 @@ class _Search:
         program = self.system.programs[index]
         for position in range(state.positions[index], len(program)):
             action: Action = program[position]
-            if action.kind not in _WAITS:
+            if action.kind not in WAITS:
                 return None
             if not self.system.passes(state, action):
                 return index, position

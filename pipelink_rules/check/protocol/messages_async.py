@@ -1,16 +1,14 @@
 """Diagnostics about incomplete asynchronous operations: wgmma, bulk stores, tensor memory."""
 
-from pipelink_rules.check.program_index import ProgramIndex, qualified_name
-from pipelink_rules.check.protocol.analyze import Found
-from pipelink_rules.check.protocol.message_parts import file_of, memory_of, notes_of
-from pipelink_rules.check.protocol.messages_order import damage, pair
-from pipelink_rules.check.protocol.model import Action, Kind
+from pipelink_rules.check.protocol.message_parts import Case, damage, file_of, pair
+from pipelink_rules.check.protocol.model import Kind
 from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
     MmaNotAwaited,
     MmaStillReads,
     NoTensorFence,
     OrderProblem,
+    PendingProblem,
     StoreNotAwaited,
     StoreStillReads,
     TensorAccessNotAwaited,
@@ -31,7 +29,7 @@ _NAMES: dict[str, str] = {
 }
 
 
-def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnostic:
+def mma_still_reads(case: Case[MmaStillReads]) -> Diagnostic:
     """PL0504: wgmma or tcgen05.mma may still read a stage that is released."""
     first = case.problem.first
     port = first.origin.name
@@ -51,86 +49,75 @@ def mma_still_reads(index: ProgramIndex, case: Found[MmaStillReads]) -> Diagnost
             if lag is not None:
                 found = f"up to {plural(depth, 'group')} pending, released with lag {lag}"
     return pair(
-        "PL0504",
-        index,
         case,
         f"`{first.origin.owner}` releases a stage of `{port}` that {reader} may still read",
-        found,
-        damage(case.problem),
-        tuple(suggestions),
+        found=found,
+        at_run_time=damage(case.problem),
+        suggestions=tuple(suggestions),
     )
 
 
-def _depth(case: Found[OrderProblem]) -> int | None:
+def _depth(case: Case[OrderProblem]) -> int | None:
     """Return the groups that the awaits of the role leave pending inside the loop."""
     first = case.problem.first
     counts = [
         action.amount
-        for process in case.composition.processes
-        for action in process.period
+        for action in case.composition.actions()
         if action.kind == Kind.AWAIT
         and action.target == first.kind
         and action.origin.owner == first.origin.owner
     ]
-    return max(counts) if counts else None
+    return max(counts, default=None)
 
 
-def _lag(case: Found[OrderProblem]) -> int | None:
+def _lag(case: Case[OrderProblem]) -> int | None:
     """Return the lag of the release of the stage."""
     end = case.problem.first.origin.end
-    for process in case.composition.processes:
-        for action in process.period:
-            operation = action.origin.operation
-            if operation and operation.verb == "release" and action.origin.end == end:
-                return operation.lag
+    for action in case.composition.actions():
+        operation = action.origin.operation
+        if operation and operation.verb == "release" and action.origin.end == end:
+            return operation.lag
     return None
 
 
-def accumulators_in_flight(index: ProgramIndex, case: Found[AccumulatorsInFlight]) -> Diagnostic:
+def accumulators_in_flight(case: Case[AccumulatorsInFlight]) -> Diagnostic:
     """PL0504: wgmma may still write registers that are used."""
     action, pending = case.problem.action, case.problem.pending
-    port = index.port(action.origin.end)
-    return report(
-        "PL0504",
+    port = case.index.port(action.origin.end)
+    return case.report(
         f"{action.origin.clause} uses accumulators that wgmma may still write",
         (action.origin.span, f"up to {plural(pending, 'wgmma group')} pending here"),
         (port.where("pending"), f"allows {port.pending}"),
         expected=f"at most {plural(action.amount, 'pending group')}",
         found=plural(pending, "pending group"),
         at_run_time="registers are read before wgmma writes them: wrong results",
-        notes=notes_of(index, case),
         suggestions=(f"add `await mma {action.amount}` before `{action.origin.text}`",),
-        subject=qualified_name(action.origin.end),
     )
 
 
-def store_still_reads(index: ProgramIndex, case: Found[StoreStillReads]) -> Diagnostic:
+def store_still_reads(case: Case[StoreStillReads]) -> Diagnostic:
     """PL0505: a bulk store may still read memory that is overwritten."""
-    first, second = case.problem.first, case.problem.second
+    first, second = case.problem.origins
     depth = _depth(case)
-    what = memory_of(index, case.problem.target, first.origin)
     fix = f"`await store {max(depth - 1, 0)}`" if depth else "`await store 0`"
     return pair(
-        "PL0505",
-        index,
         case,
-        f"{second.origin.clause} overwrites {what} while `{first.origin.text}` may still read it",
-        f"`await store {depth}`, which leaves {plural(depth, 'store')} pending"
+        f"{second.clause} overwrites {case.memory(first)} while `{first.text}` may still read it",
+        found=f"`await store {depth}`, which leaves {plural(depth, 'store')} pending"
         if depth is not None
         else "no `await store` before it",
-        "parts of the next tile are stored instead: intermittent wrong results",
-        (f"add {fix} before `{second.origin.text}`",)
-        if first.origin.owner == second.origin.owner
-        else (f"add {fix} before `release {first.origin.name}`",),
+        at_run_time="parts of the next tile are stored instead: intermittent wrong results",
+        suggestions=(f"add {fix} before `{second.text}`",)
+        if first.owner == second.owner
+        else (f"add {fix} before `release {first.name}`",),
         notes=_restarts(case),
     )
 
 
-def _restarts(case: Found[StoreStillReads]) -> tuple[str, ...]:
+def _restarts(case: Case[StoreStillReads]) -> tuple[str, ...]:
     """Return why a buffer of several stages starts over in every call of its role."""
-    memories = case.composition.memories
     name, first = case.problem.target, case.problem.first
-    if not name.endswith("]") or name[:-2] + "1]" not in memories:
+    if not name.endswith("]") or name[:-2] + "1]" not in case.composition.memories:
         return ()
     return (
         f"a role without a ring keeps no state between work tiles: `{first.origin.owner}` starts "
@@ -138,42 +125,34 @@ def _restarts(case: Found[StoreStillReads]) -> tuple[str, ...]:
     )
 
 
-def mma_not_awaited(index: ProgramIndex, case: Found[MmaNotAwaited]) -> Diagnostic:
+def mma_not_awaited(case: Case[MmaNotAwaited]) -> Diagnostic:
     """PL0504: a role exits with wgmma groups pending."""
     return _not_awaited(
-        index,
-        "PL0504",
-        case.problem.action,
-        plural(case.problem.pending, "wgmma group"),
+        case,
+        "wgmma group",
         "the warps may exit before their results are complete: wrong results",
         "add `await mma 0` at the end of the body",
     )
 
 
-def store_not_awaited(index: ProgramIndex, case: Found[StoreNotAwaited]) -> Diagnostic:
+def store_not_awaited(case: Case[StoreNotAwaited]) -> Diagnostic:
     """PL0505: a role exits with bulk stores pending."""
-    action = case.problem.action
     return _not_awaited(
-        index,
-        "PL0505",
-        action,
-        plural(case.problem.pending, "bulk store"),
+        case,
+        "bulk store",
         "shared memory is reused by the next CTA while it is read: intermittent wrong results",
-        f"add `epilogue: [await store 0]` to role `{action.origin.role}`",
+        f"add `epilogue: [await store 0]` to role `{case.problem.action.origin.role}`",
     )
 
 
-def _not_awaited(
-    index: ProgramIndex, code: str, last: Action, pending: str, run: str, fix: str
-) -> Diagnostic:
-    origin = last.origin
-    role = index.contracts[origin.instance].role(origin.role)
+def _not_awaited(case: Case[PendingProblem], what: str, run: str, fix: str) -> Diagnostic:
+    problem, origin = case.problem, case.problem.action.origin
     return report(
-        code,
-        f"role `{origin.owner}` exits with up to {pending} pending",
+        problem.code,
+        f"role `{origin.owner}` exits with up to {plural(problem.pending, what)} pending",
         (origin.span, "issued here"),
-        (role.where("epilogue"), "no await at the end of the role"),
-        expected=f"`await {last.kind} 0` at the end of the role",
+        (case.role(origin).where("epilogue"), "no await at the end of the role"),
+        expected=f"`await {problem.action.kind} 0` at the end of the role",
         found="none",
         at_run_time=run,
         suggestions=(fix,),
@@ -181,87 +160,68 @@ def _not_awaited(
     )
 
 
-def tensor_memory_overlap(index: ProgramIndex, case: Found[TensorMemoryOverlap]) -> Diagnostic:
+def tensor_memory_overlap(case: Case[TensorMemoryOverlap]) -> Diagnostic:
     """PL0509: an operation on tensor memory may be incomplete when another one starts."""
-    first, second = case.problem.first, case.problem.second
-    await_it = _AWAIT.get(first.kind, "")
-    handover = _handover(case)
-    if await_it:
-        found = f"no `{await_it}` between `{first.origin.text}` and `{handover}`"
-        suggestions = (f"add `{await_it}` after `{first.origin.text}` and before `{handover}`",)
+    first, second = case.problem.origins
+    kind = case.problem.first.kind
+    if kind in _AWAIT:
+        handover = _handover(case)
+        found = f"no `{_AWAIT[kind]}` between `{first.text}` and `{handover}`"
+        fix = f"add `{_AWAIT[kind]}` after `{first.text}` and before `{handover}`"
     else:
-        port = first.origin.name
-        found = f"no `commit mma -> {port}`: other arrivals do not wait for the tensor core"
-        if any(
-            action.kind == Kind.TENSOR_COMMIT and action.origin.name == port
-            for process in case.composition.processes
-            for action in process.period
-        ):
-            found = f"no `commit mma -> {port}` after it for this item"
-        suggestions = (
-            f"hand over `{port}` with `commit mma -> {port}`, after the last mma of the item",
-        )
+        commit = f"`commit mma -> {first.name}`"
+        commits = [a for a in case.composition.actions() if a.kind == Kind.TENSOR_COMMIT]
+        found = f"no {commit}: other arrivals do not wait for the tensor core"
+        if any(action.origin.name == first.name for action in commits):
+            found = f"no {commit} after it for this item"
+        fix = f"hand over `{first.name}` with {commit}, after the last mma of the item"
     return pair(
-        "PL0509",
-        index,
         case,
-        f"{second.origin.clause} can start before asynchronous {first.origin.clause} completes in "
-        f"{memory_of(index, case.problem.target, first.origin)}",
-        found,
-        damage(case.problem),
-        suggestions,
-        notes=(
-            f"{_NAMES[first.kind]} is asynchronous: only a wait for it shows that it completed",
-        ),
+        f"{second.clause} can start before asynchronous {first.clause} completes in "
+        f"{case.memory(first)}",
+        found=found,
+        at_run_time=damage(case.problem),
+        suggestions=(fix,),
+        notes=(f"{_NAMES[kind]} is asynchronous: only a wait for it shows that it completed",),
     )
 
 
-def _handover(case: Found[OrderProblem]) -> str:
+def _handover(case: Case[OrderProblem]) -> str:
     """Return the operation with which the role of the first access hands over its item."""
     first = case.problem.first.origin
-    for process in case.composition.processes:
-        for action in process.period:
-            origin = action.origin
-            if origin.end == first.end and origin.verb in ("release", "commit"):
-                return origin.text
+    for action in case.composition.actions():
+        origin = action.origin
+        if origin.end == first.end and origin.verb in ("release", "commit"):
+            return origin.text
     return f"the end of {first.name}"
 
 
-def no_tensor_fence(index: ProgramIndex, case: Found[NoTensorFence]) -> Diagnostic:
+def no_tensor_fence(case: Case[NoTensorFence]) -> Diagnostic:
     """PL0509: ordered by barriers, which do not order operations of the tensor core."""
-    first, second = case.problem.first, case.problem.second
-    after = case.problem.after
-    where = second.origin if after else first.origin
-    if after:
-        getter = "acquire" if second.kind != Kind.TENSOR_LOAD else "wait"
-        fix = f"add `fence tensor after` between `{getter} {where.name}` and `{where.text}`"
+    kinds = case.problem.first.kind, case.problem.second.kind
+    first, second = case.problem.origins
+    if case.problem.after:
+        name, where = "fence tensor after", second
+        getter = "wait" if kinds[1] == Kind.TENSOR_LOAD else "acquire"
+        place = f"between `{getter} {second.name}` and `{second.text}`"
+        run = f"{_NAMES[kinds[1]]} may execute before the preceding wait"
     else:
-        fix = (
-            f"add `fence tensor before` between `{_AWAIT.get(first.kind, first.origin.text)}` and "
-            f"`{_handover(case)}`"
-        )
+        name, where = "fence tensor before", first
+        place = f"between `{_AWAIT.get(kinds[0], first.text)}` and `{_handover(case)}`"
+        run = f"{_NAMES[kinds[0]]} may execute after the following arrival"
     return pair(
-        "PL0509",
-        index,
         case,
-        f"missing `fence tensor {'after' if after else 'before'}` between {first.origin.clause} "
-        f"and {second.origin.clause} in {memory_of(index, case.problem.target, first.origin)}",
-        "an order by barriers only, which does not hold for tcgen05 operations",
-        (
-            f"{_NAMES[second.kind]} may execute before the preceding wait: "
-            if after
-            else f"{_NAMES[first.kind]} may execute after the following arrival: "
-        )
-        + damage(case.problem),
-        (f"{fix}, in role `{where.role}`{file_of(where.span)}",),
+        f"missing `{name}` between {first.clause} and {second.clause} in {case.memory(first)}",
         ("the item {} here", "{} {} here"),
+        found="an order by barriers only, which does not hold for tcgen05 operations",
+        at_run_time=f"{run}: {damage(case.problem)}",
+        suggestions=(f"add `{name}` {place}, in role `{where.role}`{file_of(where.span)}",),
     )
 
 
-def tensor_load_in_flight(index: ProgramIndex, case: Found[TensorLoadInFlight]) -> Diagnostic:
+def tensor_load_in_flight(case: Case[TensorLoadInFlight]) -> Diagnostic:
     """PL0509: registers are used that tcgen05.ld may still write."""
     return _tensor_access(
-        index,
         case,
         "tensor load",
         f"{case.problem.action.origin.clause} uses registers that tcgen05.ld may still write",
@@ -270,14 +230,11 @@ def tensor_load_in_flight(index: ProgramIndex, case: Found[TensorLoadInFlight]) 
     )
 
 
-def tensor_access_not_awaited(
-    index: ProgramIndex, case: Found[TensorAccessNotAwaited]
-) -> Diagnostic:
+def tensor_access_not_awaited(case: Case[TensorAccessNotAwaited]) -> Diagnostic:
     """PL0509: a role exits while tcgen05.ld or .st may be incomplete."""
     action = case.problem.action
     what = "tensor store" if action.kind == Kind.TENSOR_STORE else "tensor load"
     return _tensor_access(
-        index,
         case,
         what,
         f"role `{action.origin.owner}` exits with up to {plural(case.problem.pending, what)} "
@@ -288,22 +245,15 @@ def tensor_access_not_awaited(
 
 
 def _tensor_access(
-    index: ProgramIndex,
-    case: Found[TensorLoadInFlight | TensorAccessNotAwaited],
-    what: str,
-    message: str,
-    run: str,
-    where: str,
+    case: Case[PendingProblem], what: str, message: str, run: str, where: str
 ) -> Diagnostic:
     origin = case.problem.action.origin
-    return report(
-        "PL0509",
+    return case.report(
         message,
         (origin.span, f"up to {plural(case.problem.pending, what)} pending here"),
         expected=f"`await {what}` {where} `{origin.text}`",
         found="none",
         at_run_time=run,
-        notes=notes_of(index, case),
         suggestions=(f"add `await {what}` {where} `{origin.text}`",),
         subject=origin.owner,
     )

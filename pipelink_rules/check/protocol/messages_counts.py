@@ -2,8 +2,7 @@
 
 from pipelink_rules.check import types
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
-from pipelink_rules.check.protocol.analyze import Found
-from pipelink_rules.check.protocol.message_parts import memory_of, notes_of, subject_of
+from pipelink_rules.check.protocol.message_parts import Case
 from pipelink_rules.check.protocol.model import ARRIVALS, Kind
 from pipelink_rules.check.protocol.process_builder import WARP
 from pipelink_rules.check.protocol.protocol_problems import (
@@ -16,7 +15,7 @@ from pipelink_rules.check.protocol.protocol_problems import (
     WrongThreads,
 )
 from pipelink_rules.contract.item_layout import member_bytes
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
+from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Port, Role
@@ -24,27 +23,21 @@ from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Expr
 
 
-def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnostic:
+def wrong_arrivals(case: Case[WrongArrivals]) -> Diagnostic:
     """PL0201: a phase gets more or fewer arrivals than its barrier counts."""
-    problem = case.problem
-    channel = index.protocol.channel_of[problem.target]
+    problem, index, channel = case.problem, case.index, case.ring
     full = problem.target.endswith(".full")
     performed = _per_end(case, 1 if full else len(channel.reach(0)))
     ends = [channel.producer] if full else list(channel.consumers)
-    wrong = (end for end in ends if performed.get(end, 0) != _declared(index, channel.kind, end))
+    wrong = (end for end in ends if performed.get(end, 0) != _declared(index, end))
     end = next(wrong, ends[0])
-    found, declared = performed.get(end, 0), _declared(index, channel.kind, end)
+    found, declared = performed.get(end, 0), _declared(index, end)
     connection = index.connection(channel, end)
     port, role = index.port(end), index.role_of(end)
     warps = index.home(end[0], port.role).warps
     barrier = "full" if full else "empty"
-    arrivals = (
-        action.origin
-        for process in case.composition.processes
-        for action in process.period
-        if action.kind in ARRIVALS and action.origin.end == end
-    )
-    origin = next(arrivals, None)
+    arrivals = [a for a in case.composition.actions() if a.kind in ARRIVALS and a.origin.end == end]
+    origin = arrivals[0].origin if arrivals else None
     producer, consumer = channel.producer[0], channel.consumers[0][0]
     which = f"item {problem.item} of {problem.items}" if problem.items > 1 else "an item"
     if found < declared:
@@ -53,8 +46,7 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
         run = f"the barrier completes early: `{consumer}` reads a stage that is not written yet"
     else:
         run = f"the barrier completes early: `{producer}` overwrites a stage that is still read"
-    return report(
-        "PL0201",
+    return case.report(
         f"`{qualified_name(end)}` declares {plural(declared, 'arrival')} on the {barrier} barrier "
         f"per item, but its role performs {found or 'none'}",
         (port.where("arrivals"), f"declares {plural(declared, 'arrival')} per item"),
@@ -67,7 +59,7 @@ def wrong_arrivals(index: ProgramIndex, case: Found[WrongArrivals]) -> Diagnosti
         expected=f"{plural(declared, 'arrival')} per item",
         found=f"{plural(found, 'arrival')} for {which}",
         at_run_time=run,
-        notes=notes_of(index, case, problem.target),
+        notes=case.notes(problem.target),
         suggestions=_arrival_help(role, port, full, (found, declared, warps)),
         subject=connection.name,
     )
@@ -91,20 +83,19 @@ def _arrival_help(
     )
 
 
-def _declared(index: ProgramIndex, kind: str, end: End) -> int:
+def _declared(index: ProgramIndex, end: End) -> int:
     port = index.port(end)
     return evaluate(port.arrivals, {}) if port.space in ("ring", "tensor_memory") else 4
 
 
-def _per_end(case: Found[WrongArrivals], ctas: int) -> dict[End, int]:
+def _per_end(case: Case[WrongArrivals], ctas: int) -> dict[End, int]:
     """Return the arrivals per port on the phase of the problem; `ctas` perform the same."""
     target, item, items = case.problem.target, case.problem.item, case.problem.items
     performed: dict[End, int] = {}
-    for process in case.composition.processes:
-        for action in process.period:
-            if action.kind in ARRIVALS and action.target == target and action.item % items == item:
-                end = action.origin.end
-                performed[end] = performed.get(end, 0) + action.amount
+    for action in case.composition.actions():
+        if action.kind in ARRIVALS and action.target == target and action.item % items == item:
+            end = action.origin.end
+            performed[end] = performed.get(end, 0) + action.amount
     return {end: found // ctas for end, found in performed.items()}
 
 
@@ -120,34 +111,30 @@ def _missing_arrival(role: Role, port: str, full: bool) -> str:
     return f"add `release {port} lag 0` to role `{role.name}`, after the loop and its last `await`"
 
 
-def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
+def wrong_bytes(case: Case[WrongBytes]) -> Diagnostic:
     """PL0202: expected and copied bytes differ."""
-    problem = case.problem
-    channel = index.protocol.channel_of[problem.target]
+    problem, index, channel = case.problem, case.index, case.ring
     expected, copied = problem.expected, problem.copied
     port = index.port(channel.producer)
-    instance = channel.producer[0]
     connection = index.connection(channel, problem.action.origin.end)
     by_tensor: dict[str, int] = {}  # bytes of all CTAs that copy to this one
     expects = False
-    for process in case.composition.processes:
-        for action in process.period:
-            operation = action.origin.operation
-            expects |= action.kind == Kind.ARRIVE and action.bytes > 0
-            same = (action.barrier, action.item) == (problem.target, problem.item)
-            if action.kind == Kind.COPY and same and operation is not None:
-                source = operation.source
-                by_tensor[source] = by_tensor.get(source, 0) + max(action.bytes, 0)
+    for action in case.composition.actions():
+        operation = action.origin.operation
+        expects |= action.kind == Kind.ARRIVE and action.bytes > 0
+        same = (action.barrier, action.item) == (problem.target, problem.item)
+        if action.kind == Kind.COPY and same and operation is not None:
+            source = operation.source
+            by_tensor[source] = by_tensor.get(source, 0) + max(action.bytes, 0)
     copies = []
     for source, size in by_tensor.items():
-        tensor = index.contracts[instance].port(source)
+        tensor = index.contracts[channel.producer[0]].port(source)
         where = tensor.tile.span if tensor.tile else tensor.span
         copies.append((where, f"transfers {size:,} bytes" if size else "transfers its bytes"))
     tx, never = port.tx_bytes, not expects or not expected
     if copied < 0:  # a bulk copy whose size depends on the work tile: at most the tiles
         copied = sum(member_bytes(member) for member in port.members)
-    return report(
-        "PL0202",
+    return case.report(
         f"`{qualified_name(channel.producer)}` expects {expected:,} bytes per item, but its copies "
         f"transfer {copied:,}",
         (
@@ -161,7 +148,6 @@ def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
         found=f"{expected:,} bytes per item",
         at_run_time="the byte count of the full barrier never reaches zero: "
         f"`{connection.consumer[0]}` hangs on its first item",
-        notes=notes_of(index, case),
         suggestions=(
             f"add `expect {channel.producer[1]}` before the copies"
             if never
@@ -169,34 +155,28 @@ def wrong_bytes(index: ProgramIndex, case: Found[WrongBytes]) -> Diagnostic:
             + (f" (it is `{tx.text}`)" if tx and tx.literal is None else ""),
             "or change the boxes so that they fill the tiles of an item",
         ),
-        subject=connection.name,
     )
 
 
-def item_not_acquired(index: ProgramIndex, case: Found[ItemNotAcquired]) -> Diagnostic:
+def item_not_acquired(case: Case[ItemNotAcquired]) -> Diagnostic:
     """PL0209: an item is used before it is acquired or waited for."""
-    problem = case.problem
-    origin = problem.action.origin
-    port = index.port(origin.end)
+    origin = case.problem.action.origin
+    port = case.index.port(origin.end)
     getter = "acquire" if port.direction == "out" else "wait"
-    return report(
-        "PL0209",
+    return case.report(
         f"`{origin.owner}` performs `{origin.text}` without holding a stage of `{port.name}`",
         (origin.span, f"no `{getter} {port.name}` before it in this work tile"),
         (port.span, ""),
         expected=f"`{getter} {port.name}` before it",
         at_run_time="it accesses a stage that the other role is using: data race",
-        notes=notes_of(index, case),
         suggestions=(f"add `{getter} {port.name}` before `{origin.text}`",),
-        subject=subject_of(index, problem),
     )
 
 
-def unequal_rates(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
+def unequal_rates(case: Case[UnequalRates]) -> Diagnostic:
     """PL1002: a consumer consumes more or fewer items per work tile than are produced."""
-    problem = case.problem
-    channel = index.protocol.channel_of[problem.target]
-    connection = index.connection(channel, problem.consumer.end)
+    problem, index = case.problem, case.index
+    connection = index.connection(case.ring, problem.consumer.end)
     return types.unequal_rates(
         index,
         connection,
@@ -204,24 +184,21 @@ def unequal_rates(index: ProgramIndex, case: Found[UnequalRates]) -> Diagnostic:
         Expr(str(problem.taken)),
         (
             problem.consumer.span or index.port(connection.consumer).span,
-            problem.producer.span or index.port(channel.producer).span,
+            problem.producer.span or index.port(case.ring.producer).span,
         ),
-        notes_of(index, case),
+        case.notes(),
     )
 
 
-def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
+def wrong_threads(case: Case[WrongThreads]) -> Diagnostic:
     """PL0302: the count of a named barrier is not the number of threads that arrive."""
     problem = case.problem
     assert problem.action is not None
     found, wanted, origin = problem.found, problem.expected, problem.action.origin
     instance, name = origin.end
-    barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
-    arriving = [
-        f"`{role}` on {plural(index.home(instance, role).warps, 'warp')}" for role in barrier.roles
-    ]
-    return report(
-        "PL0302",
+    barrier, home = case.named_barrier(origin), case.index.home
+    arriving = [f"`{r}` on {plural(home(instance, r).warps, 'warp')}" for r in barrier.roles]
+    return case.report(
         f"named barrier `{instance}.{name}` is declared for {wanted} threads, but {found} arrive",
         (barrier.span, f"declared for {wanted} threads"),
         (origin.span, f"{found} threads arrive: {', '.join(arriving)}"),
@@ -230,49 +207,41 @@ def wrong_threads(index: ProgramIndex, case: Found[WrongThreads]) -> Diagnostic:
         at_run_time="the barrier never completes: its roles hang"
         if found < wanted
         else "it completes before all warps arrive, and late arrivals count for the next phase",
-        notes=notes_of(index, case),
         suggestions=(f"set `count: {found}` on named barrier `{name}`",),
-        subject=f"{instance}.{name}",
     )
 
 
-def unequal_barrier_use(index: ProgramIndex, case: Found[UnequalBarrierUse]) -> Diagnostic:
+def unequal_barrier_use(case: Case[UnequalBarrierUse]) -> Diagnostic:
     """PL0302: the roles of a named barrier use it unequally often."""
     problem = case.problem
     found, wanted, origin = problem.found, problem.expected, problem.action.origin
-    instance, name = origin.end
-    barrier = next(b for b in index.contracts[instance].named_barriers if b.name == name)
-    return report(
-        "PL0302",
-        f"role `{origin.role}` arrives at named barrier `{instance}.{name}` "
+    barrier = case.named_barrier(origin)
+    return case.report(
+        f"role `{origin.role}` arrives at named barrier `{qualified_name(origin.end)}` "
         f"{plural(found, 'time')} per work tile, but another role {plural(wanted, 'time')}",
         (origin.span, f"{plural(found, 'time')} per work tile"),
         (barrier.span, f"roles {', '.join(barrier.roles)}"),
         expected=f"{plural(wanted, 'time')} per work tile for every role",
         found=f"{plural(found, 'time')} per work tile",
         at_run_time="the roles drift apart until one hangs",
-        notes=notes_of(index, case),
-        suggestions=(f"let every role arrive at `{name}` {plural(wanted, 'time')} per work tile",),
-        subject=f"{instance}.{name}",
+        suggestions=(
+            f"let every role arrive at `{origin.name}` {plural(wanted, 'time')} per work tile",
+        ),
     )
 
 
-def unwritten_read(index: ProgramIndex, case: Found[UnwrittenRead]) -> Diagnostic:
+def unwritten_read(case: Case[UnwrittenRead]) -> Diagnostic:
     """PL0503: data is read that no operation writes."""
-    problem = case.problem
-    origin = problem.action.origin
-    what = memory_of(index, problem.target, origin)
-    channel = index.protocol.channel_of.get(problem.target)
+    origin, channel = case.problem.action.origin, case.channel
     writer = channel.producer if channel else origin.end
-    return report(
-        "PL0503",
-        f"`{origin.text}` of `{origin.owner}` reads uninitialized data in {what}",
+    return case.report(
+        f"`{origin.text}` of `{origin.owner}` reads uninitialized data in {case.memory(origin)}",
         (origin.span, "reads it"),
-        (index.port(writer).span, "no operation of its producer writes it") if channel else None,
+        (case.index.port(writer).span, "no operation of its producer writes it")
+        if channel
+        else None,
         at_run_time="reads uninitialized memory: wrong results",
-        notes=notes_of(index, case),
         suggestions=(f"add a `copy` to or `write` of `{writer[1]}` before it is committed",)
         if channel
         else (f"add `write {writer[1]}` before `{origin.text}`",),
-        subject=subject_of(index, problem),
     )

@@ -12,6 +12,7 @@ Items below 0 do not exist: waiting for one returns immediately, as on a fresh m
 mbarrier.test_wait: the phase before the first counts as complete).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -59,6 +60,7 @@ class Kind(StrEnum):
 SOME = 1 << 30  # `amount` of a touch of registers that need not be those of pending groups
 WRITES = (Kind.COPY, Kind.WRITE, Kind.ACCUMULATE, Kind.TENSOR_STORE)
 READS = (Kind.READ, Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD)
+WAITS = (Kind.WAIT, Kind.MEET)
 ARRIVALS = (Kind.ARRIVE, Kind.TENSOR_COMMIT)
 ASYNC_PROXY = (Kind.COPY, Kind.MMA, Kind.STORE, Kind.TENSOR_MMA)
 IN_TENSOR_MEMORY = (Kind.ACCUMULATE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE)
@@ -151,6 +153,11 @@ class Composition:
     named: dict[str, Named]
     processes: tuple[Process, ...]
     finite: bool = False
+
+    def actions(self) -> Iterator[Action]:
+        """Yield the actions of the periods of all processes."""
+        for process in self.processes:
+            yield from process.period
 
     def per_period(self, action: Action) -> int:
         """Return the items (or generations) per period of the target of an action."""

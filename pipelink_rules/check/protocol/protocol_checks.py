@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pipelink_rules.check.program_index import Check, ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.protocol import (
     messages_async,
     messages_counts,
@@ -14,13 +14,14 @@ from pipelink_rules.check.protocol import (
 )
 from pipelink_rules.check.protocol.analyze import Found, find_problems
 from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counterexample
+from pipelink_rules.check.protocol.message_parts import Case
 from pipelink_rules.check.protocol.process_builder import MOST_ACTIONS
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.protocol.render_counterexample import lines
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 
-# Each function takes a Found of its class of problem.
-MESSAGES: dict[type[protocol_problems.Problem], Callable[[ProgramIndex, Any], Diagnostic]] = {
+# Each function takes a Case of its class of problem.
+MESSAGES: dict[type[protocol_problems.Problem], Callable[[Any], Diagnostic]] = {
     protocol_problems.ItemNotAcquired: messages_counts.item_not_acquired,
     protocol_problems.UnequalRates: messages_counts.unequal_rates,
     protocol_problems.WrongArrivals: messages_counts.wrong_arrivals,
@@ -45,23 +46,6 @@ MESSAGES: dict[type[protocol_problems.Problem], Callable[[ProgramIndex, Any], Di
     protocol_problems.NoOrder: messages_order.no_order,
     protocol_problems.NoProxyFence: messages_order.no_proxy_fence,
 }
-CODES = (
-    "PL0201",
-    "PL0202",
-    "PL0203",
-    "PL0209",
-    "PL0302",
-    "PL0303",
-    "PL0401",
-    "PL0402",
-    "PL0501",
-    "PL0502",
-    "PL0503",
-    "PL0504",
-    "PL0505",
-    "PL0509",
-    "PL1002",
-)
 
 
 def check_protocol(
@@ -85,7 +69,7 @@ def to_diagnostics(
     """
     reported: dict[tuple[int, str], tuple[Diagnostic, Found[protocol_problems.Problem]]] = {}
     for case in sorted(found, key=lambda case: case.problem.rank):
-        diagnostic = MESSAGES[type(case.problem)](index, case)
+        diagnostic = MESSAGES[type(case.problem)](Case(**vars(case), index=index))
         reported.setdefault((case.problem.rank // 10, diagnostic.subject), (diagnostic, case))
     left = MOST_TRIES
     for diagnostic, case in reported.values():
@@ -108,4 +92,4 @@ def _too_long(long: TooManyOperations) -> Diagnostic:
     )
 
 
-CHECKS = (Check(CODES, check_protocol),)
+CHECKS = (check_protocol,)

@@ -16,6 +16,7 @@ class Problem:
     reports only the one with the lowest rank.
     """
 
+    code: ClassVar[str]
     rank: ClassVar[int]
     target: str  # barrier, memory, named barrier or channel
 
@@ -53,12 +54,18 @@ class CountProblem(Problem):
 
 
 @dataclass(frozen=True)
-class OrderProblem(Problem):
-    """An access that may be incomplete when another one, `distance` items later, starts."""
+class PendingProblem(UseProblem):
+    """An action while async groups are pending that must be complete."""
+
+    pending: int
+
+
+@dataclass(frozen=True)
+class PairProblem(Problem):
+    """A defect of two actions."""
 
     first: Action
     second: Action
-    distance: int
 
     @property
     def origins(self) -> tuple[Origin, ...]:
@@ -66,17 +73,23 @@ class OrderProblem(Problem):
 
 
 @dataclass(frozen=True)
-class ItemNotAcquired(UseProblem):
-    """PL0209: an item is used before it is acquired or waited for."""
+class OrderProblem(PairProblem):
+    """An access that may be incomplete when another one, `distance` items later, starts."""
 
-    rank = 0
+    distance: int
+
+
+class ItemNotAcquired(UseProblem):
+    """An item is used before it is acquired or waited for."""
+
+    code, rank = "PL0209", 0
 
 
 @dataclass(frozen=True)
 class UnequalRates(Problem):
-    """PL1002: a consumer consumes more or fewer items per period than are produced."""
+    """A consumer consumes more or fewer items per period than are produced."""
 
-    rank = 1
+    code, rank = "PL1002", 1
     producer: Origin
     consumer: Origin
     made: int
@@ -89,18 +102,18 @@ class UnequalRates(Problem):
 
 @dataclass(frozen=True)
 class WrongArrivals(CountProblem):
-    """PL0201: a phase gets more or fewer arrivals than its barrier counts."""
+    """A phase gets more or fewer arrivals than its barrier counts."""
 
-    rank = 2
+    code, rank = "PL0201", 2
     item: int
     items: int  # per period
 
 
 @dataclass(frozen=True)
 class WrongBytes(UseProblem):
-    """PL0202: expected and copied bytes of a phase differ."""
+    """Expected and copied bytes of a phase differ."""
 
-    rank = 10
+    code, rank = "PL0202", 10
     expected: int
     copied: int
     item: int
@@ -108,40 +121,33 @@ class WrongBytes(UseProblem):
 
 @dataclass(frozen=True)
 class WrongThreads(CountProblem):
-    """PL0302: the count of a named barrier is not the number of threads that arrive."""
+    """The count of a named barrier is not the number of threads that arrive."""
 
-    rank = 20
+    code, rank = "PL0302", 20
     found: int
     expected: int
 
 
 @dataclass(frozen=True)
 class UnequalBarrierUse(UseProblem):
-    """PL0302: the roles of a named barrier use it unequally often per period."""
+    """The roles of a named barrier use it unequally often per period."""
 
-    rank = 21
+    code, rank = "PL0302", 21
     found: int
     expected: int
 
 
-@dataclass(frozen=True)
-class MixedGenerations(Problem):
-    """PL0303: `second` can arrive for the next generation before `first` has for this one."""
+class MixedGenerations(PairProblem):
+    """`second` can arrive for the next generation before `first` has for this one."""
 
-    rank = 22
-    first: Action
-    second: Action
-
-    @property
-    def origins(self) -> tuple[Origin, ...]:
-        return self.first.origin, self.second.origin
+    code, rank = "PL0303", 22
 
 
 @dataclass(frozen=True)
 class Deadlock(Problem):
-    """PL0401: a cycle of waits."""
+    """A cycle of waits."""
 
-    rank = 30
+    code, rank = "PL0401", 30
     targets: tuple[str, ...]  # all barriers on the cycle
     cycle: tuple[Edge, ...]  # of the event graph
 
@@ -157,113 +163,96 @@ class Deadlock(Problem):
 
 @dataclass(frozen=True)
 class StarvedWait(UseProblem):
-    """PL0401: the last wait of a role is for arrivals that no role performs."""
+    """The last wait of a role is for arrivals that no role performs."""
 
-    rank = 31
+    code, rank = "PL0401", 31
     found: int
     expected: int
 
 
-@dataclass(frozen=True)
 class MmaStillReads(OrderProblem):
-    """PL0504: a wgmma group or tcgen05.mma may still read what is overwritten."""
+    """A wgmma group or tcgen05.mma may still read what is overwritten."""
 
-    rank = 40
-
-
-@dataclass(frozen=True)
-class AccumulatorsInFlight(UseProblem):
-    """PL0504: accumulators are used while wgmma groups may still write them."""
-
-    rank = 40
-    pending: int
+    code, rank = "PL0504", 40
 
 
-@dataclass(frozen=True)
-class MmaNotAwaited(UseProblem):
-    """PL0504: a role exits with wgmma groups pending."""
+class AccumulatorsInFlight(PendingProblem):
+    """Accumulators are used while wgmma groups may still write them."""
 
-    rank = 40
-    pending: int
+    code, rank = "PL0504", 40
 
 
-@dataclass(frozen=True)
+class MmaNotAwaited(PendingProblem):
+    """A role exits with wgmma groups pending."""
+
+    code, rank = "PL0504", 40
+
+
 class StoreStillReads(OrderProblem):
-    """PL0505: a bulk store may still read what is overwritten."""
+    """A bulk store may still read what is overwritten."""
 
-    rank = 41
-
-
-@dataclass(frozen=True)
-class StoreNotAwaited(UseProblem):
-    """PL0505: a role exits with bulk stores pending."""
-
-    rank = 41
-    pending: int
+    code, rank = "PL0505", 41
 
 
-@dataclass(frozen=True)
+class StoreNotAwaited(PendingProblem):
+    """A role exits with bulk stores pending."""
+
+    code, rank = "PL0505", 41
+
+
 class TensorMemoryOverlap(OrderProblem):
-    """PL0509: an access of tensor memory may be incomplete when another one starts."""
+    """An access of tensor memory may be incomplete when another one starts."""
 
-    rank = 41
-
-
-@dataclass(frozen=True)
-class TensorLoadInFlight(UseProblem):
-    """PL0509: registers are used that tcgen05.ld may still fill."""
-
-    rank = 41
-    pending: int
+    code, rank = "PL0509", 41
 
 
-@dataclass(frozen=True)
-class TensorAccessNotAwaited(UseProblem):
-    """PL0509: a role exits while its tcgen05.ld or .st may be incomplete."""
+class TensorLoadInFlight(PendingProblem):
+    """Registers are used that tcgen05.ld may still fill."""
 
-    rank = 41
-    pending: int
+    code, rank = "PL0509", 41
 
 
-@dataclass(frozen=True)
+class TensorAccessNotAwaited(PendingProblem):
+    """A role exits while its tcgen05.ld or .st may be incomplete."""
+
+    code, rank = "PL0509", 41
+
+
 class UnwrittenRead(UseProblem):
-    """PL0503: data is read that no operation writes."""
+    """Data is read that no operation writes."""
 
-    rank = 42
+    code, rank = "PL0503", 42
 
 
 @dataclass(frozen=True)
 class PhaseAliasing(UseProblem):
-    """PL0203: a wait or an arrival can be about another phase of its barrier."""
+    """A wait or an arrival can be about another phase of its barrier."""
 
-    rank = 43
+    code, rank = "PL0203", 43
     lapped: bool = False  # the next phase may complete before the wait sees its own
 
 
-@dataclass(frozen=True)
 class ReversedOrder(OrderProblem):
-    """PL0503: two accesses of one stage are always in the reverse order."""
+    """Two accesses of one stage are always in the reverse order."""
 
-    rank = 44
+    code, rank = "PL0503", 44
 
 
-@dataclass(frozen=True)
 class NoOrder(OrderProblem):
-    """PL0501: two accesses of one stage are not ordered."""
+    """Two accesses of one stage are not ordered."""
 
-    rank = 45
+    code, rank = "PL0501", 45
 
 
-@dataclass(frozen=True)
 class NoProxyFence(OrderProblem):
-    """PL0502: an asynchronous access follows a generic one without a proxy fence."""
+    """An asynchronous access follows a generic one without a proxy fence."""
 
-    rank = 46
+    code, rank = "PL0502", 46
 
 
 @dataclass(frozen=True)
 class NoTensorFence(OrderProblem):
-    """PL0509: accesses of tensor memory are ordered by barriers, but without tcgen05.fence."""
+    """Accesses of tensor memory are ordered by barriers, but without tcgen05.fence."""
 
-    rank = 46
+    code, rank = "PL0509", 46
     after: bool  # the fence::after_thread_sync is missing, else the fence::before_thread_sync

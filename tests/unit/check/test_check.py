@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from programs import findings, found, program
 from shipped_declarations import pairs, placement_of, program_of
 
-from pipelink_rules.check.check import CHECKS, check, check_stages, codes
+from pipelink_rules.check.check import check, check_stages
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.protocol.analyze import Found
 from pipelink_rules.check.protocol.cases import Range, ranges, sequences, stage_choices
@@ -23,7 +23,6 @@ from pipelink_rules.check.protocol.model import Action, Origin
 from pipelink_rules.check.protocol.protocol_checks import to_diagnostics
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, warp_sets
 from pipelink_rules.check.protocol.protocol_problems import PhaseAliasing
-from pipelink_rules.diagnostics.catalogue import catalogue
 from pipelink_rules.model.target import TARGETS
 
 TARGET = TARGETS["sm_90a"]
@@ -48,11 +47,6 @@ def test_check_is_quick() -> None:
         check(made, TARGET)
         times.append(time.process_time() - start)
     assert min(times) < 0.15  # 0.03 on an idle machine
-
-
-def test_codes_are_in_the_catalogue() -> None:
-    assert set(codes()) <= set(catalogue())
-    assert all(item.codes for item in CHECKS)
 
 
 def test_one_finding_per_code_and_connection() -> None:
