@@ -16,7 +16,7 @@ from pipelink_rules.check.protocol.model import Composition, Kind
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.tile_layouts import check_copied_tiles, describe, difference
 from pipelink_rules.check.types import shape_of
-from pipelink_rules.contract.item_layout import member_bytes
+from pipelink_rules.contract.item_layout import box_bytes, member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
@@ -27,13 +27,6 @@ from pipelink_rules.model.source_span import Expr
 
 GRAIN = 16  # bytes: sizes, addresses and strides of bulk and tensor copies
 SAMPLES = 64  # values of a work field or symbol that are tried
-
-
-def box_bytes(port: Port) -> int:
-    """Return the bytes of one box of a global port."""
-    assert port.tile is not None
-    extents = [evaluate(extent, {}) for extent in port.tile.box]
-    return math.prod(extents) * DTYPES[port.members[0].dtype][0]
 
 
 def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ from itertools import product
 
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.types import same_shape
+from pipelink_rules.contract.item_layout import box_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
@@ -205,8 +206,7 @@ def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                 need = max(ALIGN[tile.swizzle], COPY_ALIGN) if tile else ALIGN[0]
                 part_bytes = evaluate(buffer.bytes, {}) // buffer.stages
                 if tile:
-                    size = DTYPES[contract.port(op.source).members[0].dtype][0]
-                    part_bytes = math.prod(evaluate(extent, {}) for extent in tile.box) * size
+                    part_bytes = box_bytes(contract.port(op.source))
                 if buffer.align % need == 0 and part_bytes % need == 0:
                     continue
                 reported.add(buffer.name)

@@ -30,6 +30,13 @@ def member_bytes(member: Member) -> int:
     return math.prod(evaluate(extent, {}) for extent in member.shape) * DTYPES[member.dtype][0]
 
 
+def box_bytes(port: Port) -> int:
+    """Return the bytes of one box of a global port with a `tile`."""
+    assert port.tile is not None
+    extents = [evaluate(extent, {}) for extent in port.tile.box]
+    return math.prod(extents) * DTYPES[port.members[0].dtype][0]
+
+
 def member_span(member: Member) -> int:
     """Return the bytes from the first to the last element of one tile, with gaps of its strides."""
     if not member.layout.strides:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 
-from pipelink_rules.check.protocol.model import SOME, Action, Kind, Position
+from pipelink_rules.check.protocol.model import SOME, Action, Kind, Position, positions_of
 
 # what completes in groups, and what an await may wait for
 GROUPS: tuple[str, ...] = (Kind.MMA, Kind.STORE, Kind.TENSOR_LOAD, Kind.TENSOR_STORE)
@@ -22,17 +22,14 @@ def completions(actions: Sequence[Action], finite: bool) -> dict[int, int]:
     covers are omitted.
     """
     over: dict[int, int] = {}
-    present = {action.kind for action in actions}
     for kind in GROUPS:
-        if kind not in present:
-            continue
-        places = [place for place, action in enumerate(actions) if action.kind == kind]
+        places = positions_of(actions, kind)
         waits = {
             place: action.amount
             for place, action in enumerate(actions)
             if action.kind == Kind.AWAIT and action.target == kind
         }
-        if not waits:
+        if not places or not waits:
             continue
         rounds = 1 if finite else 3 + min(waits.values()) // len(places)
         marks = sorted([*places, *waits])
@@ -84,7 +81,7 @@ def fences_after(
     actions: Sequence[Action], process: int, ends: Sequence[Position], finite: bool
 ) -> tuple[Position, ...]:
     """Return for each end the first fence::before_thread_sync that follows it in its process."""
-    places = [at for at, action in enumerate(actions) if action.kind == Kind.BEFORE]
+    places = positions_of(actions, Kind.BEFORE)
     found = []
     for _, end in ends:
         period, place = divmod(end, len(actions))
@@ -98,7 +95,7 @@ def fences_after(
 
 def fence_of(actions: Sequence[Action], position: int, finite: bool) -> tuple[int, int] | None:
     """Return (position, periods ago) of the last fence::after_thread_sync before an action."""
-    places = [at for at, action in enumerate(actions) if action.kind == Kind.AFTER]
+    places = positions_of(actions, Kind.AFTER)
     number = bisect_right(places, position)
     if number:
         return places[number - 1], 0

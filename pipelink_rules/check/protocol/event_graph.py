@@ -22,11 +22,13 @@ from pipelink_rules.check.protocol.model import (
     ASYNC_PROXY,
     IN_TENSOR_MEMORY,
     READS,
+    WAITS,
     WRITES,
     Action,
     Composition,
     Kind,
     Position,
+    positions_of,
 )
 
 
@@ -37,11 +39,19 @@ class MemoryAccess(NamedTuple):
     process: int
     position: int
     action: Action
-    writes: bool
-    asynchronous: bool
     period: int  # how many periods the item is ahead of the action
     ends: tuple[Position, ...]  # after any of them it is complete; () = never
     exports: tuple[Position, ...] = ()  # in tensor memory: when other threads may rely on it
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes the memory."""
+        return self.action.kind in WRITES
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether it uses the asynchronous proxy."""
+        return self.action.kind in ASYNC_PROXY
 
 
 class BarrierUse(NamedTuple):
@@ -83,12 +93,10 @@ class EventGraph:
         self.cores: dict[int, TensorCore] = {}  # process -> what its mma run on
         self.events: dict[GraphEvent, int] = {}
         self.event_of: dict[int, GraphEvent] = {}
-        # all by (target, item of period 0)
+        # all by (target, item of period 0); copies by those of their barrier
         self.waits: dict[tuple[str, int], list[BarrierUse]] = defaultdict(list)
         self.arrivals: dict[tuple[str, int], list[BarrierUse]] = defaultdict(list)
-        self.copies: dict[tuple[str, int], list[BarrierUse]] = defaultdict(
-            list
-        )  # on that barrier phase
+        self.copies: dict[tuple[str, int], list[BarrierUse]] = defaultdict(list)
         self.accesses: dict[tuple[str, int], list[MemoryAccess]] = defaultdict(list)
         self._chains()
         self._tensor_cores()
@@ -110,14 +118,6 @@ class EventGraph:
             return action
         index, core = next(pair for pair in self.cores.items() if pair[1].number == use.process)
         return self.composition.processes[index].period[core.commits[self.position[use.node]]]
-
-    def label(self, node: int) -> str:
-        """Describe a node."""
-        action = self.actions[node]
-        if action is not None:
-            return f"{action.origin.owner}: {action.origin.text}"
-        event = self.event_of[node]
-        return f"{event.target} {event.kind}"
 
     def _node(self, action: Action | None, owner: int, position: int) -> int:
         self.actions.append(action)
@@ -143,9 +143,7 @@ class EventGraph:
         Each has an entry in the clocks, like a process, so that the ends of an mma have one.
         """
         for index, process in enumerate(self.composition.processes):
-            places = [
-                at for at, action in enumerate(process.period) if action.kind == Kind.TENSOR_COMMIT
-            ]
+            places = positions_of(process.period, Kind.TENSOR_COMMIT)
             if not places:
                 continue
             first, core = len(self.actions), len(self.lengths)
@@ -163,34 +161,29 @@ class EventGraph:
 
     def _event(self, kind: str, target: str, item: int) -> int:
         event = GraphEvent(kind, target, item)
-        node = self.events.get(event)
-        if node is None:
-            node = self.events[event] = self._node(None, -1, 0)
-            self.event_of[node] = event
-        return node
+        if event not in self.events:
+            self.events[event] = self._node(None, -1, 0)
+            self.event_of[self.events[event]] = event
+        return self.events[event]
 
     def _synchronize(self, index: int) -> None:
         composition, base = self.composition, self.base[index]
         for position, action in enumerate(composition.processes[index].period):
             node, kind = base + position, action.kind
-            if kind in (Kind.WAIT, Kind.ARRIVE, Kind.TENSOR_COMMIT):
-                items = composition.barriers[action.target].items
-            elif kind == Kind.COPY:
-                items = composition.barriers[action.barrier].items
+            target = action.barrier if kind == Kind.COPY else action.target
+            if kind in (Kind.WAIT, Kind.ARRIVE, Kind.TENSOR_COMMIT, Kind.COPY):
+                what, items = "complete", composition.barriers[target].items
             elif kind in (Kind.SIGNAL, Kind.MEET):
-                items = composition.named[action.target].generations
+                what, items = "met", composition.named[target].generations
             else:
                 continue
             if self.finite and action.item < 0:
                 self.waits[action.target, action.item].append(BarrierUse(index, position, 0, node))
                 continue
-            target = action.barrier if kind == Kind.COPY else action.target
             item, ahead = self.split(action.item, items)
-            event = self._event(
-                "met" if kind in (Kind.SIGNAL, Kind.MEET) else "complete", target, item
-            )
+            event = self._event(what, target, item)
             use = BarrierUse(index, position, ahead, node)
-            if kind in (Kind.WAIT, Kind.MEET):
+            if kind in WAITS:
                 self.before[node].append((event, -ahead))
                 self.waits[target, item].append(use)
             elif kind in (Kind.ARRIVE, Kind.SIGNAL):
@@ -234,17 +227,7 @@ class EventGraph:
             if kind in IN_TENSOR_MEMORY and kind != Kind.ACCUMULATE:
                 exports = fences_after(actions, index, ends, self.finite)
             self.accesses[action.target, item].append(
-                MemoryAccess(
-                    base + position,
-                    index,
-                    position,
-                    action,
-                    kind in WRITES,
-                    kind in ASYNC_PROXY,
-                    ahead,
-                    ends,
-                    exports,
-                )
+                MemoryAccess(base + position, index, position, action, ahead, ends, exports)
             )
 
     def _commits(self, index: int, position: int) -> tuple[Position, ...]:

@@ -11,12 +11,15 @@ from typing import NamedTuple
 from pipelink_rules.check.protocol.cases import looping, ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.event_graph import EventGraph
-from pipelink_rules.check.protocol.model import Action, Kind
+from pipelink_rules.check.protocol.model import Action, Kind, positions_of
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex, TooManyOperations
 from pipelink_rules.contract.item_layout import tensor_columns
 from pipelink_rules.model.program import TENSOR_MEMORY
 
 Edge = tuple[int, int, int, int]  # earlier node, later node, distance, cycles
+# what an engine executes; copies, too, but those complete by their bytes
+_GROUPS = (Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD, Kind.TENSOR_STORE)
+_ISSUED = (*_GROUPS, Kind.COPY, Kind.TENSOR_COMMIT)
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,7 @@ class Latency:
 
 # Nothing of tensor memory was measured here: 128 lanes of 4 bytes a cycle, and a round latency.
 # Products: peak of the data sheets / SMs / clock / 2 (Hopper: 989 TFLOPS, 132 SMs, 1.83 GHz).
-LATENCIES: dict[str, Latency] = {
-    "sm_90a": Latency(),
-    "sm_100a": Latency(products=4096),
-}
-
-
-def latency_of(target: str) -> Latency:
-    """Return the estimates of a target; those of Hopper if it has none."""
-    return LATENCIES.get(target, LATENCIES["sm_90a"])
+LATENCIES: dict[str, Latency] = {"sm_90a": Latency(), "sm_100a": Latency(products=4096)}
 
 
 class Interval(NamedTuple):
@@ -89,7 +84,8 @@ def _periodic(
     if problems or not any(process.period for process in composition.processes):
         return None
     graph = EventGraph(composition)
-    edges = list(timed_edges(graph, protocol, latency_of(protocol.program.target)))
+    latency = LATENCIES.get(protocol.program.target, LATENCIES["sm_90a"])
+    edges = list(timed_edges(graph, protocol, latency))
     found = largest_ratio(len(graph.before), edges)
     if found is None:
         return None
@@ -105,7 +101,7 @@ def timed_edges(graph: EventGraph, protocol: ProtocolIndex, latency: Latency) ->
     for accesses in graph.accesses.values():
         for access in accesses:
             kind = access.action.kind
-            if kind in (Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD, Kind.TENSOR_STORE):
+            if kind in _GROUPS:
                 period = graph.composition.processes[access.process].period
                 lasts = _engine(access.action, protocol, latency, period)
                 lasts += latency.store if kind == Kind.STORE else 0
@@ -116,15 +112,12 @@ def timed_edges(graph: EventGraph, protocol: ProtocolIndex, latency: Latency) ->
                     yield access.node, end, position // length, lasts
     for index, member in enumerate(graph.composition.processes):
         for kind in (Kind.COPY, Kind.MMA, Kind.STORE, Kind.TENSOR_MMA, Kind.TENSOR_LOAD):
-            places = [at for at, action in enumerate(member.period) if action.kind == kind]
+            places = positions_of(member.period, kind)
             for number, place in enumerate(places):
                 after = (number + 1) % len(places)
-                yield (
-                    graph.base[index] + place,
-                    graph.base[index] + places[after],
-                    int(after <= number),
-                    _engine(member.period[place], protocol, latency, member.period),
-                )
+                busy = _engine(member.period[place], protocol, latency, member.period)
+                first, following = graph.base[index] + place, graph.base[index] + places[after]
+                yield first, following, int(after <= number), busy
 
 
 def _cost(graph: EventGraph, earlier: int, later: int, latency: Latency) -> int:
@@ -133,17 +126,12 @@ def _cost(graph: EventGraph, earlier: int, later: int, latency: Latency) -> int:
         return 0
     if action.kind == Kind.COPY and graph.actions[later] is None:
         return latency.copy + action.bytes // latency.bytes if action.bytes > 0 else latency.copy
+    if action.kind in _ISSUED:
+        return latency.issue
     costs: dict[str, int] = {
         Kind.WAIT: latency.wait,
         Kind.ARRIVE: latency.arrive,
-        Kind.COPY: latency.issue,
-        Kind.MMA: latency.issue,
-        Kind.STORE: latency.issue,
-        Kind.TENSOR_MMA: latency.issue,
-        Kind.ACCUMULATE: 0,  # the same instruction
-        Kind.TENSOR_COMMIT: latency.issue,
-        Kind.TENSOR_LOAD: latency.issue,
-        Kind.TENSOR_STORE: latency.issue,
+        Kind.ACCUMULATE: 0,  # the same instruction as its tcgen05.mma
         Kind.READ: latency.access,
         Kind.WRITE: latency.access,
         Kind.SIGNAL: latency.barrier,
@@ -161,10 +149,7 @@ def _engine(
     if action.kind == Kind.STORE:
         return latency.issue
     port = protocol.contracts[action.origin.instance].port(action.origin.name)
-    if action.kind in (
-        Kind.TENSOR_LOAD,
-        Kind.TENSOR_STORE,
-    ):  # the accesses of an item share its columns
+    if action.kind in (Kind.TENSOR_LOAD, Kind.TENSOR_STORE):  # of an item share its columns
         times = sum(other[:3] == action[:3] for other in period)
         return -(-tensor_columns(port) // max(times, 1)) * latency.column
     members = port.members

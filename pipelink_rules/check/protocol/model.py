@@ -12,7 +12,7 @@ Items below 0 do not exist: waiting for one returns immediately, as on a fresh m
 mbarrier.test_wait: the phase before the first counts as complete).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -111,6 +111,11 @@ class Action(NamedTuple):
     bytes: int = 0
     barrier: str = ""
     origin: Origin = Origin()
+
+
+def positions_of(actions: Iterable[Action], kind: str) -> list[int]:
+    """Return the positions of the actions of a kind."""
+    return [position for position, action in enumerate(actions) if action.kind == kind]
 
 
 class Process(NamedTuple):

@@ -71,10 +71,7 @@ def _violation(
     if first.action.kind not in IN_TENSOR_MEMORY:
         return _in_shared_memory(clocks, first, second, apart)
     found = _in_tensor_memory(clocks, first, second, apart)
-    if found is not TensorMemoryOverlap:
-        return found
-    started = ((first.process, first.position),)
-    if clocks.passed(clocks.rows[second.node], started, apart, False):
+    if found is not TensorMemoryOverlap or _started(clocks, first, second, apart):
         return found
     return _never_first(clocks, first, second, apart)
 
@@ -86,13 +83,15 @@ def _in_shared_memory(
     fenced = second.asynchronous and not first.asynchronous
     if clocks.passed(row, first.ends, apart, fenced):
         return None
-    if fenced and clocks.passed(row, first.ends, apart, False):
+    if fenced and clocks.passed(row, first.ends, apart):
         return NoProxyFence
-    started = ((first.process, first.position),)
-    if first.action.kind in (Kind.MMA, Kind.TENSOR_MMA, Kind.STORE) and clocks.passed(
-        row, started, apart, False
-    ):
-        return StoreStillReads if first.action.kind == Kind.STORE else MmaStillReads
+    reader: dict[str, Violation] = {
+        Kind.MMA: MmaStillReads,
+        Kind.TENSOR_MMA: MmaStillReads,
+        Kind.STORE: StoreStillReads,
+    }
+    if first.action.kind in reader and _started(clocks, first, second, apart):
+        return reader[first.action.kind]
     return _never_first(clocks, first, second, apart)
 
 
@@ -101,31 +100,34 @@ def _in_tensor_memory(
 ) -> Violation | None:
     graph = clocks.graph
     here = clocks.rows[second.node]
+    complete = clocks.passed(here, first.ends, apart)
     if first.process == second.process:
         if first.action.kind == second.action.kind == Kind.ACCUMULATE:
             return None
         if first.action.kind != Kind.ACCUMULATE:  # the wait is enough
-            return None if clocks.passed(here, first.ends, apart, False) else TensorMemoryOverlap
+            return None if complete else TensorMemoryOverlap
     actions = graph.composition.processes[second.process].period
     fence = fence_of(actions, second.position, graph.finite)
     if fence is not None:
         place, ago = fence
         row = clocks.rows[graph.base[second.process] + place]
-        if clocks.passed(row, first.exports, apart - ago, False):
+        if clocks.passed(row, first.exports, apart - ago):
             return None
-        if clocks.passed(row, first.ends, apart - ago, False):
+        if clocks.passed(row, first.ends, apart - ago):
             return partial(NoTensorFence, after=False)
-    if clocks.passed(here, first.ends, apart, False):
-        return partial(NoTensorFence, after=True)
-    return TensorMemoryOverlap
+    return partial(NoTensorFence, after=True) if complete else TensorMemoryOverlap
+
+
+def _started(clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int) -> bool:
+    """Return whether the first access has always started when the second one starts."""
+    return clocks.passed(clocks.rows[second.node], ((first.process, first.position),), apart)
 
 
 def _never_first(
     clocks: VectorClocks, first: MemoryAccess, second: MemoryAccess, apart: int
 ) -> Violation:
-    if clocks.passed(clocks.rows[first.node], second.ends, -apart, False):
-        return ReversedOrder
-    return NoOrder
+    reverse = clocks.passed(clocks.rows[first.node], second.ends, -apart)
+    return ReversedOrder if reverse else NoOrder
 
 
 def aliases(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
@@ -140,27 +142,17 @@ def aliases(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
         barrier = graph.composition.barriers.get(target)
         if barrier is None or ELSEWHERE in target:
             continue
+        following = graph.split(item + barrier.stages, barrier.items)
+        previous = graph.split(item - barrier.stages, barrier.items)
         for use in waits:
-            action = graph.actions[use.node]
-            assert action is not None
+            action = graph.action_of(use)
             key = (target, action.origin.owner)
             if key in reported:
                 continue
-            if _lapped(
-                graph, clocks, use, graph.split(item + barrier.stages, barrier.items), target
-            ):
+            lapped = _lapped(clocks, use, target, following)
+            if lapped or _early(clocks, clocks.before_start(use.node), use, target, previous):
                 reported.add(key)
-                yield PhaseAliasing(target, action, lapped=True)
-            elif _early(
-                graph,
-                clocks,
-                clocks.before_start(use.node),
-                use,
-                graph.split(item - barrier.stages, barrier.items),
-                target,
-            ):
-                reported.add(key)
-                yield PhaseAliasing(target, action)
+                yield PhaseAliasing(target, action, lapped)
 
 
 def overruns(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]:
@@ -175,60 +167,43 @@ def overruns(graph: EventGraph, clocks: VectorClocks) -> Iterator[PhaseAliasing]
             action = graph.action_of(use)
             key = (target, action.origin.owner)
             row = clocks.rows[use.node]
-            if key not in reported and _early(graph, clocks, row, use, previous, target):
+            if key not in reported and _early(clocks, row, use, target, previous):
                 reported.add(key)
                 yield PhaseAliasing(target, action)
 
 
-def _lapped(
-    graph: EventGraph,
-    clocks: VectorClocks,
-    use: BarrierUse,
-    following: tuple[int, int],
-    target: str,
-) -> bool:
+def _lapped(clocks: VectorClocks, use: BarrierUse, target: str, phase: tuple[int, int]) -> bool:
     """Return whether the next phase of the stage can complete while this wait still polls.
 
     It needs all its arrivals, and the bytes of all its copies.
     """
-    phase = target, following[0]
-    copies = [use for use in graph.copies.get(phase, ()) if _bytes(graph, use) > 0]
-    needed = [*graph.arrivals.get(phase, ()), *copies]
+    graph, (item, ahead) = clocks.graph, phase
+    needed = [*graph.arrivals.get((target, item), ())]
+    needed += [u for u in graph.copies.get((target, item), ()) if graph.action_of(u).bytes > 0]
     waiting = ((use.process, use.position),)
     return bool(needed) and not any(
-        clocks.passed(
-            clocks.rows[other.node], waiting, following[1] - other.ahead + use.ahead, False
-        )
+        clocks.passed(clocks.rows[other.node], waiting, ahead - other.ahead + use.ahead)
         for other in needed
     )
 
 
-def _bytes(graph: EventGraph, use: BarrierUse) -> int:
-    action = graph.actions[use.node]
-    return action.bytes if action else 0
-
-
 def _early(
-    graph: EventGraph,
-    clocks: VectorClocks,
-    row: Row,
-    use: BarrierUse,
-    previous: tuple[int, int],
-    target: str,
+    clocks: VectorClocks, row: Row, use: BarrierUse, target: str, phase: tuple[int, int]
 ) -> bool:
     """Return whether the previous phase of the stage may be incomplete at a wait or arrival."""
-    if graph.finite and previous[0] < 0:
+    graph, (item, ahead) = clocks.graph, phase
+    if graph.finite and item < 0:
         return False
-    phase = (target, previous[0])
 
     def over(other: BarrierUse) -> bool:
         end = ((other.process, other.position),)
-        return clocks.passed(row, end, other.ahead - previous[1] - use.ahead, False)
+        return clocks.passed(row, end, other.ahead - ahead - use.ahead)
 
-    if any(over(other) for other in graph.waits.get(phase, ())):
+    if any(over(other) for other in graph.waits.get((target, item), ())):
         return False
-    arrivals = graph.arrivals.get(phase, ())
-    return not arrivals or phase in graph.copies or not all(over(other) for other in arrivals)
+    arrivals = graph.arrivals.get((target, item), ())
+    copied = (target, item) in graph.copies
+    return not arrivals or copied or not all(over(other) for other in arrivals)
 
 
 def recycled(graph: EventGraph, clocks: VectorClocks) -> Iterator[MixedGenerations]:
@@ -244,6 +219,6 @@ def recycled(graph: EventGraph, clocks: VectorClocks) -> Iterator[MixedGeneratio
             for later in graph.arrivals.get((target, following), ()):
                 periods = ahead - later.ahead + arrival.ahead
                 row = clocks.rows[later.node]
-                if target not in reported and not clocks.passed(row, place, periods, False):
+                if target not in reported and not clocks.passed(row, place, periods):
                     reported.add(target)
                     yield MixedGenerations(target, graph.action_of(arrival), graph.action_of(later))

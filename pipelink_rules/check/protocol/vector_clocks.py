@@ -49,10 +49,9 @@ class VectorClocks:
         return changed and not graph.finite
 
     def _move(self, distance: int) -> list[int]:
-        move = self._moves.get(distance)
-        if move is None:
-            move = self._moves[distance] = [-distance * n for n in self.graph.lengths] * 2
-        return move
+        if distance not in self._moves:
+            self._moves[distance] = [-distance * n for n in self.graph.lengths] * 2
+        return self._moves[distance]
 
     def before_start(self, node: int) -> Row:
         """Return what has happened before an action starts: the clock of the previous action."""
@@ -64,7 +63,9 @@ class VectorClocks:
         last = node + graph.lengths[graph.owner[node]] - 1
         return list(map(add, self.rows[last], self._move(1)))
 
-    def passed(self, row: Row, ends: tuple[Position, ...], periods: int, fenced: bool) -> bool:
+    def passed(
+        self, row: Row, ends: tuple[Position, ...], periods: int, fenced: bool = False
+    ) -> bool:
         """Return whether one of `ends` happens before the node of `row`, which is `periods` later.
 
         Period 0 of the ends is `periods` before period 0 of the row.

@@ -53,18 +53,18 @@ def test_the_full_run_agreed() -> None:
 
 
 def _never_fenced(real: Any) -> Any:
-    def passed(self: Any, row: Any, ends: Any, periods: int, fenced: bool) -> bool:
+    def passed(self: Any, row: Any, ends: Any, periods: int, fenced: bool = False) -> bool:
         return not fenced and real(self, row, ends, periods, fenced)
 
     return passed
 
 
 def _always_fenced(real: Any) -> Any:
-    return lambda self, row, ends, periods, fenced: real(self, row, ends, periods, False)
+    return lambda self, row, ends, periods, fenced=False: real(self, row, ends, periods)
 
 
 def _one_period_late(real: Any) -> Any:
-    return lambda self, row, ends, periods, fenced: real(self, row, ends, periods + 1, fenced)
+    return lambda self, row, ends, periods, fenced=False: real(self, row, ends, periods + 1, fenced)
 
 
 def _reads_without_fence(real: Any) -> Any:
