@@ -25,8 +25,8 @@ from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.check.protocol.protocol_problems import (
     AccumulatorsInFlight,
     Deadlock,
-    Edge,
     MmaNotAwaited,
+    PendingProblem,
     Problem,
     StoreNotAwaited,
     TensorAccessNotAwaited,
@@ -42,11 +42,11 @@ P = TypeVar("P", bound=Problem, covariant=True)
 # With one of these, order cannot be analyzed.
 _NO_ORDER = (WrongArrivals, WrongThreads, UnwrittenRead)
 # kind of group -> problem where it is pending when registers are used, and at the end of a role
-TOUCHED: dict[str, type[AccumulatorsInFlight | TensorLoadInFlight]] = {
+TOUCHED: dict[str, type[PendingProblem]] = {
     Kind.MMA: AccumulatorsInFlight,
     Kind.TENSOR_LOAD: TensorLoadInFlight,
 }
-NOT_AWAITED: dict[str, type[MmaNotAwaited | StoreNotAwaited | TensorAccessNotAwaited]] = {
+NOT_AWAITED: dict[str, type[PendingProblem]] = {
     Kind.MMA: MmaNotAwaited,
     Kind.STORE: StoreNotAwaited,
     Kind.TENSOR_LOAD: TensorAccessNotAwaited,
@@ -59,9 +59,8 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
 
     A periodic composition is analyzed for all numbers of periods; a finite one is one run.
     """
-    problems = list(
-        missing_arrivals(composition) if composition.finite else count_errors(composition)
-    )
+    counted = missing_arrivals if composition.finite else count_errors
+    problems = list(counted(composition))
     for process in composition.processes:
         problems += _groups(process, composition.finite)
     if any(isinstance(problem, _NO_ORDER) for problem in problems):
@@ -69,21 +68,15 @@ def analyze_case(composition: Composition) -> tuple[Problem, ...]:
     graph = EventGraph(composition)
     verdict = order_of(graph)
     if verdict.cycle:
-        return (*problems, deadlock(graph, verdict.cycle))
+        events = [graph.event_of[node] for node, _, _ in verdict.cycle if node in graph.event_of]
+        targets = tuple(sorted({event.target for event in events}))
+        return (*problems, Deadlock(targets[0] if targets else "", targets, verdict.cycle))
     clocks = VectorClocks(graph, verdict.order)
     problems += aliases(graph, clocks)
     problems += overruns(graph, clocks)
     problems += recycled(graph, clocks)
     problems += races(graph, clocks)
     return tuple(problems)
-
-
-def deadlock(graph: EventGraph, cycle: tuple[Edge, ...]) -> Deadlock:
-    """Return the problem of a cycle, with its barriers."""
-    targets = sorted(
-        {graph.event_of[node].target for node, _, _ in cycle if node in graph.event_of}
-    )
-    return Deadlock(targets[0] if targets else "", tuple(targets), cycle)
 
 
 def _groups(process: Process, finite: bool) -> Iterator[Problem]:
@@ -127,23 +120,15 @@ def find_problems(
             last = place % 2 == 1  # adjacent trip counts, in both orders
             composition, problems = compose(protocol, choice, work, self_last=last)
             problems = problems or list(analyze_case(composition))
-            if (not number and len(work) != 1) or not fields:
+            if not problems and ((not number and len(work) != 1) or not fields):
                 run = composition
-                if (
-                    protocol.ctas > 1
-                ):  # before and after its work tiles a CTA uses only its own objects
+                if protocol.ctas > 1:  # outside of its work tiles a CTA uses only its own objects
                     run, _ = compose(protocol, choice, work, alone=True)
-                problems += _whole_runs(run, problems)
+                for periods in (0, 3):  # with prologue and epilogue
+                    problems += analyze_case(unroll(run, periods))
             for problem in problems:
                 found.setdefault(problem.key, Found(problem, composition, choice, work))
     return list(found.values())
-
-
-def _whole_runs(composition: Composition, known: list[Problem]) -> list[Problem]:
-    """Analyze runs of zero and a few periods with prologue and epilogue."""
-    if known:
-        return []
-    return [problem for periods in (0, 3) for problem in analyze_case(unroll(composition, periods))]
 
 
 def is_live(protocol: ProtocolIndex, stages: Mapping[str, int], work: list[Item]) -> bool:

@@ -50,31 +50,24 @@ def stage_choices(program: Program) -> list[Stages]:
 def ranges(program: Program) -> dict[str, Range]:
     """Return the fields that loops and byte counts depend on, with the values all roles allow."""
     contracts = [item.variant.contract for item in program.instances]
+    fields = [field for item in contracts if item.work for field in item.work.fields]
     used = sorted({name for contract in contracts for name in _used(contract)})
     found = {}
     for name in used:
-        low, high = 0, None
-        for contract in contracts:
-            for field in contract.work.fields if contract.work else ():
-                if field.name != name:
-                    continue
-                least, most = (
-                    field.minimum.literal,
-                    field.maximum.literal if field.maximum else None,
-                )
-                low = max(low, least or 0)
-                high = most if high is None else high if most is None else min(high, most)
-        found[name] = Range(low, high if high is None else max(high, low))
+        same = [field for field in fields if field.name == name]
+        low = max((field.minimum.literal or 0 for field in same), default=0)
+        limits = [field.maximum.literal for field in same if field.maximum]
+        known = [limit for limit in limits if limit is not None]
+        found[name] = Range(max(low, 0), max(min(known), low, 0) if known else None)
     return found
 
 
 def looping(program: Program) -> frozenset[str]:
     """Return the channels that move a variable number of items per work tile."""
-    contracts = {item.name: item.variant.contract for item in program.instances}
     return frozenset(
         channel.name
         for channel in program.channels
-        if contracts[channel.producer[0]].port(channel.producer[1]).rate.literal is None
+        if program.port(channel.producer).rate.literal is None
     )
 
 

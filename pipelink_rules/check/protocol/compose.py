@@ -73,20 +73,17 @@ def _agreed(
     runs: list[ProcessBuilder], memory: str, channel: Channel, problems: list[Problem]
 ) -> int:
     """Return the items per period of a ring; report consumers that consume another number."""
-    made, origin = 0, Origin(*channel.producer)
-    for run in runs:
-        if (memory, channel.producer) in run.moves:
-            made = run.moves[memory, channel.producer]
-            origin = run.first[memory, channel.producer]
+
+    def moved(end: tuple[str, str]) -> list[tuple[int, Origin]]:
+        key = memory, end
+        return [(run.moves[key], run.first[key]) for run in runs if key in run.moves]
+
+    made, origin = (moved(channel.producer) or [(0, Origin(*channel.producer))])[-1]
     for end in channel.consumers:
-        if channel.kind == HANDOVER and not any((memory, end) in run.moves for run in runs):
+        taken = moved(end)
+        if channel.kind == HANDOVER and not taken:
             continue  # its entry is not called for this share
-        taken = [
-            (run.moves[memory, end], run.first[memory, end])
-            for run in runs
-            if (memory, end) in run.moves
-        ]
-        count, user = taken[0] if taken else (0, Origin(end[0], "", "", None, end[1]))
+        count, user = taken[0] if taken else (0, Origin(end[0], name=end[1]))
         if count != made:
             problems.append(UnequalRates(memory, origin, user, made, count))
             break
@@ -132,9 +129,9 @@ def in_all_ctas(protocol: ProtocolIndex, first: Composition) -> Composition:
     barriers, memories, named = dict(first.barriers), dict(first.memories), dict(first.named)
     processes = list(first.processes)
     for cta in range(1, protocol.ctas):
-        names = protocol.names_in.get(cta)
-        if names is None:
-            names = protocol.names_in[cta] = CtaNames(protocol, cta)
+        if cta not in protocol.names_in:
+            protocol.names_in[cta] = CtaNames(protocol, cta)
+        names = protocol.names_in[cta]
         barriers |= {names[name]: barrier for name, barrier in first.barriers.items()}
         memories |= {names[name]: memory for name, memory in first.memories.items()}
         named |= {names[name]: barrier for name, barrier in first.named.items()}

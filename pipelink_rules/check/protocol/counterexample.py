@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipelink_rules.check.protocol.backward_search import BackwardSearch, meetings
 from pipelink_rules.check.protocol.event_graph import EventGraph
-from pipelink_rules.check.protocol.model import WAITS, Action, Composition, Kind, Origin, unroll
+from pipelink_rules.check.protocol.model import WAITS, Composition, Kind, Origin, unroll
 from pipelink_rules.check.protocol.protocol_problems import (
     Deadlock,
     MixedGenerations,
@@ -54,6 +54,10 @@ class CounterexampleStep(NamedTuple):
     process: int
     position: int
     lands: bool = False
+
+
+# steps, the state after them (None: there is none), the fault of the last one
+Move = tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]
 
 
 class Counterexample(NamedTuple):
@@ -127,16 +131,12 @@ class _Search:
 
     def between(self, fault: Fault, clauses: list[Origin]) -> bool:
         """Return whether a fault is about these clauses."""
-        clause = self._origin(fault.place)
+        clause = self.system.at(fault.place).origin
         if len(clauses) == 1 or fault.kind == ROUND:
             return clause in clauses
-        others = {self._origin(place) for place in fault.others}
-        return (clause == clauses[0] and clauses[1] in others) or (
-            clause == clauses[1] and clauses[0] in others
-        )
-
-    def _origin(self, place: tuple[int, int]) -> Origin:
-        return self.system.programs[place[0]][place[1]].origin
+        others = {self.system.at(place).origin for place in fault.others}
+        first, second = clauses
+        return (clause == first and second in others) or (clause == second and first in others)
 
     def meeting(self, clauses: list[Origin]) -> Counterexample | None:
         """Return the shortest run of the backward search to two clauses, if there is one."""
@@ -159,9 +159,8 @@ class _Search:
             return None
         if self._stuck(search.state) != stuck:
             return None
-        return Counterexample(
-            self.run, tuple(CounterexampleStep(*step) for step in search.steps), None, stuck
-        )
+        steps = tuple(CounterexampleStep(*step) for step in search.steps)
+        return Counterexample(self.run, steps, None, stuck)
 
     def search(self) -> Counterexample | None:
         """Return the counterexample with the fewest steps."""
@@ -198,17 +197,13 @@ class _Search:
                 return None
         return None
 
-    def _next(
-        self, state: RunState
-    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]]:
+    def _next(self, state: RunState) -> Iterator[Move]:
         for index in range(len(self.run.processes)):
             yield from self._block(state, index)
         for place in sorted(state.flying):
             yield (CounterexampleStep(*place, True),), self.system.land(state, place), None
 
-    def _block(
-        self, state: RunState, index: int
-    ) -> Iterator[tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]]:
+    def _block(self, state: RunState, index: int) -> Iterator[Move]:
         """Yield the actions up to the next one that another process may observe."""
         steps: list[CounterexampleStep] = []
         now, before = state, str(Kind.WAIT)
@@ -235,7 +230,7 @@ class _Search:
         found = []
         for index, origins in self.waits.items():
             place = self._waiting(state, index)
-            if place is None or self._origin(place) not in origins:
+            if place is None or self.system.at(place).origin not in origins:
                 return ()
             found.append(place)
         last = self._onward(state)
@@ -245,10 +240,9 @@ class _Search:
         """Return the next wait of a process, if it cannot pass it."""
         program = self.system.programs[index]
         for position in range(state.positions[index], len(program)):
-            action: Action = program[position]
-            if action.kind not in WAITS:
+            if program[position].kind not in WAITS:
                 return None
-            if not self.system.passes(state, action):
+            if not self.system.passes(state, program[position]):
                 return index, position
         return None
 

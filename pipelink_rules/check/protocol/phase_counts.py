@@ -1,12 +1,13 @@
 """Counts of a composition: arrivals and bytes of phases, and writes of items."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pipelink_rules.check.protocol.model import (
     ARRIVALS,
     READS,
     UNKNOWN,
+    WAITS,
     WRITES,
     Action,
     Composition,
@@ -32,39 +33,44 @@ def count_errors(composition: Composition) -> Iterator[Problem]:
 def missing_arrivals(run: Composition) -> Iterator[Problem]:
     """Yield waits of a finite run for arrivals that no role performs."""
     arrived: dict[tuple[str, int], int] = defaultdict(int)
-    for process in run.processes:
-        for action in process.period:
-            if action.kind == Kind.SIGNAL or action.kind in ARRIVALS:
-                arrived[action.target, action.item] += action.amount
+    for action in run.actions():
+        if action.kind == Kind.SIGNAL or action.kind in ARRIVALS:
+            arrived[action.target, action.item] += action.amount
     needed = {name: barrier.arrivals for name, barrier in run.barriers.items()}
     needed |= {name: barrier.threads for name, barrier in run.named.items()}
     for process in run.processes:
         for action in process.period:
-            if action.kind in (Kind.WAIT, Kind.MEET) and action.item >= 0:
+            if action.kind in WAITS and action.item >= 0:
                 found = arrived[action.target, action.item]
                 if found < needed[action.target]:
                     yield StarvedWait(action.target, action, found, needed[action.target])
                     break
 
 
+def _by_item(
+    composition: Composition, kinds: Collection[str]
+) -> dict[tuple[str, int], list[Action]]:
+    """Return (target, item of period 0) -> the actions of these kinds."""
+    found: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    for action in composition.actions():
+        if action.kind in kinds:
+            items = composition.per_period(action)
+            found[action.target, action.item % items].append(action)
+    return found
+
+
 def _phases(composition: Composition) -> Iterator[Problem]:
-    arrivals: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    arrivals = _by_item(composition, ARRIVALS)
     copies: dict[tuple[str, int], list[Action]] = defaultdict(list)
-    for process in composition.processes:
-        for action in process.period:
-            if action.kind in ARRIVALS:
-                items = composition.barriers[action.target].items
-                arrivals[action.target, action.item % items].append(action)
-            elif action.kind == Kind.COPY:
-                items = composition.barriers[action.barrier].items
-                copies[action.barrier, action.item % items].append(action)
+    for action in composition.actions():
+        if action.kind == Kind.COPY:
+            items = composition.barriers[action.barrier].items
+            copies[action.barrier, action.item % items].append(action)
     for name, barrier in composition.barriers.items():
         for item in range(barrier.items):
             arrived, copied = arrivals[name, item], copies[name, item]
-            found = sum(action.amount for action in arrived)
-            if found != barrier.arrivals:
-                first = arrived[0] if arrived else None
-                yield WrongArrivals(name, first, item, barrier.items)
+            if sum(action.amount for action in arrived) != barrier.arrivals:
+                yield WrongArrivals(name, arrived[0] if arrived else None, item, barrier.items)
                 break
             expected = sum(action.bytes for action in arrived)
             transferred = sum(action.bytes for action in copied)
@@ -77,14 +83,11 @@ def _phases(composition: Composition) -> Iterator[Problem]:
 
 
 def _generations(composition: Composition) -> Iterator[Problem]:
-    arrived: dict[tuple[str, int], list[Action]] = defaultdict(list)
+    arrived = _by_item(composition, (Kind.SIGNAL,))
     used: dict[str, Action] = {}
-    for process in composition.processes:
-        for action in process.period:
-            if action.kind == Kind.SIGNAL:
-                generations = composition.named[action.target].generations
-                arrived[action.target, action.item % generations].append(action)
-                used.setdefault(action.target, action)
+    for action in composition.actions():
+        if action.kind == Kind.SIGNAL:
+            used.setdefault(action.target, action)
     for name, barrier in composition.named.items():
         for generation in range(barrier.generations):
             found = sum(action.amount for action in arrived[name, generation])
@@ -94,18 +97,12 @@ def _generations(composition: Composition) -> Iterator[Problem]:
 
 
 def _contents(composition: Composition) -> Iterator[Problem]:
-    written: set[tuple[str, int]] = set()
-    for process in composition.processes:
-        for action in process.period:
-            if action.kind in WRITES:
-                items = composition.memories[action.target].items
-                written.add((action.target, action.item % items))
+    written = _by_item(composition, WRITES)
     reported: set[str] = set()
-    for process in composition.processes:
-        for action in process.period:
-            if action.kind not in READS or action.target in reported:
-                continue
-            items = composition.memories[action.target].items
-            if not items or action.item < 0 or (action.target, action.item % items) not in written:
-                reported.add(action.target)
-                yield UnwrittenRead(action.target, action)
+    for action in composition.actions():
+        if action.kind not in READS or action.target in reported:
+            continue
+        items = composition.memories[action.target].items
+        if not items or action.item < 0 or (action.target, action.item % items) not in written:
+            reported.add(action.target)
+            yield UnwrittenRead(action.target, action)

@@ -13,21 +13,11 @@ from typing import NamedTuple
 from pipelink_rules.check.protocol.model import ELSEWHERE, Origin
 from pipelink_rules.contract.parse_operations import format_operation
 from pipelink_rules.expression.expression import evaluate, names
-from pipelink_rules.model.contract import Contract, Operation, Port, Repeat, Role
+from pipelink_rules.model.contract import Contract, Operation, Port, Repeat
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.program import HANDOVER, Channel, Program, ProgramRole
 
 WARPGROUP = 4  # warps
-
-
-def loop_fields(program: Program) -> frozenset[str]:
-    """Return the fields that counts of repeats depend on."""
-    return frozenset(
-        name
-        for instance in program.instances
-        for role in instance.variant.contract.roles
-        for name in count_names(role.body)
-    )
 
 
 def count_names(body: tuple[Operation | Repeat, ...]) -> Iterator[str]:
@@ -59,27 +49,23 @@ def warp_sets(program: Program) -> tuple[WarpSet, ...]:
             if port.role == name
         )
         groups = max(role.warps // WARPGROUP, 1) if handed else 1
-        twins = (
-            2
-            if any(
-                shares_buffer(contracts[instance].role(name), role.warps)
-                for instance, name in role.members
-                if any(buffer.role == name for buffer in contracts[instance].buffers)
-            )
-            else 1
+        shared = any(
+            _shares_buffer(contracts[instance], name, role.warps) for instance, name in role.members
         )
+        twins = 2 if shared else 1
         for group in range(groups):
             warps = role.warps // groups
             for twin in range(twins):
-                label = f"{role.name}" + (f" warpgroup {group}" if groups > 1 else "")
+                label = f"{role.name} warpgroup {group}" if groups > 1 else role.name
                 mine = warps if twins == 1 else (warps // 2 if twin else warps - warps // 2)
                 found.append(WarpSet(label, role, mine, group, twin))
     return tuple(found)
 
 
-def shares_buffer(role: Role, warps: int) -> bool:
-    """Return whether warps of the role use the same bytes of its buffers."""
-    return role.split != "warp" and min(warps, evaluate(role.warps, {})) > 1
+def _shares_buffer(contract: Contract, name: str, warps: int) -> bool:
+    """Return whether several warps of a role use the same bytes of one of its buffers."""
+    role, buffers = contract.role(name), [item for item in contract.buffers if item.role == name]
+    return bool(buffers) and role.split != "warp" and min(warps, evaluate(role.warps, {})) > 1
 
 
 class TooManyOperations(Exception):
@@ -110,30 +96,33 @@ class ProtocolIndex:
                 for cta in range(self.ctas):
                     names = ring_names(channel, share, cta)
                     self.channel_of.update(dict.fromkeys(names, channel))
-        self.loops = loop_fields(program)  # work fields that decide how often something is done
-        self._origins: dict[tuple[str, str, int], Origin] = {}
+        # work fields that decide how often something is done
+        self.loops = {
+            name
+            for contract in self.contracts.values()
+            for role in contract.roles
+            for name in count_names(role.body)
+        }
+        self._origins: dict[tuple[str, str, str, int], Origin] = {}
 
     def origin(self, instance: str, role: str, op: Operation) -> Origin:
         """Return the origin of an operation; one object per operation and instance."""
-        key = (instance, role, id(op))
-        if key not in self._origins:
-            self._origins[key] = Origin(
-                instance, role, format_operation(op), op.span, op.target, op
-            )
-        return self._origins[key]
+        return self._origin(instance, role, op, op.target)
 
     def accumulates(self, instance: str, op: Operation) -> Origin:
         """Return the origin of what a tcgen05.mma does to tensor memory."""
-        port = self.contracts[instance].port(op.source)
-        key = (instance, f"{port.role} -> {op.source}", id(op))
+        role = self.contracts[instance].port(op.source).role
+        return self._origin(instance, role, op, op.source)
+
+    def _origin(self, instance: str, role: str, op: Operation, name: str) -> Origin:
+        key = (instance, role, name, id(op))
         if key not in self._origins:
-            text = format_operation(op)
-            self._origins[key] = Origin(instance, port.role, text, op.span, op.source, op)
+            self._origins[key] = Origin(instance, role, format_operation(op), op.span, name, op)
         return self._origins[key]
 
     def moved(self, instance: str, port: Port, verb: str) -> Origin:
         """Return the origin of one end of a handover, which the glue performs."""
-        key = (instance, port.role, id(port))
+        key = (instance, port.role, port.name, id(port))
         if key not in self._origins:
             text = f"{verb} {port.name}"
             self._origins[key] = Origin(instance, port.role, text, port.span, port.name)

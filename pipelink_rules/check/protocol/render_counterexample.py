@@ -103,7 +103,7 @@ class _Renderer:
     def _rows(self, steps: tuple[CounterexampleStep, ...]) -> list[_Row]:
         rows: list[_Row] = []
         for step in steps:
-            action = self.system.programs[step.process][step.position]
+            action = self.system.at((step.process, step.position))
             if step.lands or action.kind in (Kind.TOUCH, Kind.MEET) or self._idle(step, action):
                 continue
             who, where = self._who(step.process, action), self._where(action)
@@ -119,10 +119,8 @@ class _Renderer:
     def _idle(self, step: CounterexampleStep, action: Action) -> bool:
         """Return whether it awaits groups of which none is pending."""
         groups = self.system.pending[step.process][step.position]
-        return action.kind == Kind.AWAIT and not any(
-            self.system.programs[index][position].kind == action.target
-            for index, position in groups
-        )
+        awaited = [group for group in groups if self.system.at(group).kind == action.target]
+        return action.kind == Kind.AWAIT and not awaited
 
     def _who(self, index: int, action: Action) -> str:
         return f"{action.origin.owner}{self.names[index]}"
@@ -148,7 +146,7 @@ class _Renderer:
         )
 
     def _waits(self, place: tuple[int, int]) -> str:
-        action = self.system.programs[place[0]][place[1]]
+        action = self.system.at(place)
         where = self._where(action)
         item = f" for {_at(*where)}" if where else ""
         return f"{self._who(place[0], action)}: {action.origin.text} hangs{item}"
@@ -156,21 +154,18 @@ class _Renderer:
     def _fault(self, steps: tuple[CounterexampleStep, ...], fault: Fault) -> str:
         state = self.system.start()
         for step in steps[:-1]:
-            place = (step.process, step.position)
             if step.lands:
-                state = self.system.land(state, place)
+                state = self.system.land(state, (step.process, step.position))
             else:
                 state = self.system.act(state, step.process)[0] or state
-        action = self.system.programs[fault.place[0]][fault.place[1]]
+        action = self.system.at(fault.place)
         where = self._where(action)
         head = f"{self._who(fault.place[0], action)}: {action.origin.text}"
         head += f": {_at(*where)}" if where else ""
         return f"{head}; {self._explanation(state, action, fault)}"
 
     def _explanation(self, state: RunState, action: Action, fault: Fault) -> str:
-        programs = self.system.programs
-        others = [programs[index][position] for index, position in fault.others]
-        other = others[0] if others else action
+        other = self.system.at(fault.others[0]) if fault.others else action
         of = f"`{other.origin.text}` of `{other.origin.owner}`"
         if fault.kind == PROXY:
             item = "" if other.item == action.item else f" of item {other.item}"
@@ -178,10 +173,8 @@ class _Renderer:
                 return f"no fence: it can overtake {of}{item}"
             return f"no fence: it may not see {of}{item}"
         if fault.kind == PHASE:
-            at = self.system.mbarriers[
-                action.target, action.item % self.counterexample.run.barriers[action.target].stages
-            ]
             stages = self.counterexample.run.barriers[action.target].stages
+            at = self.system.mbarriers[action.target, action.item % stages]
             counted = state.phases[at][0] * stages + action.item % stages
             if action.kind == Kind.ARRIVE:
                 return f"counted for item {counted}, which is incomplete"
@@ -190,7 +183,7 @@ class _Renderer:
             threads = self.counterexample.run.named[action.target].threads
             here = state.rounds[self.system.named[action.target]] // threads
             return f"an arrival for phase {action.item} is counted for phase {here}"
-        flying = [programs[i][p] for i, p in fault.others if (i, p) in state.flying]
+        flying = [self.system.at(place) for place in fault.others if place in state.flying]
         if flying:
             return f"`{flying[0].origin.text}` is still writing item {flying[0].item} there"
         if action.kind in (Kind.COPY, Kind.WRITE) and other.kind not in (Kind.COPY, Kind.WRITE):

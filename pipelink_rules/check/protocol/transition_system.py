@@ -9,26 +9,21 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
-from pipelink_rules.check.protocol.model import UNKNOWN, Action, Barrier, Composition, Kind, Memory
+from pipelink_rules.check.protocol.model import (
+    IN_TENSOR_MEMORY,
+    UNKNOWN,
+    WAITS,
+    Action,
+    Barrier,
+    Composition,
+    Kind,
+    Memory,
+)
 
 T = TypeVar("T")
 
-KNOWN = frozenset(
-    (
-        Kind.WAIT,
-        Kind.ARRIVE,
-        Kind.COPY,
-        Kind.READ,
-        Kind.WRITE,
-        Kind.MMA,
-        Kind.STORE,
-        Kind.AWAIT,
-        Kind.FENCE,
-        Kind.SIGNAL,
-        Kind.MEET,
-        Kind.TOUCH,
-    )
-)
+# Kinds without a transition: there are no counterexamples of tensor memory.
+TCGEN05 = {*IN_TENSOR_MEMORY, Kind.TENSOR_MMA, Kind.TENSOR_COMMIT, Kind.BEFORE, Kind.AFTER}
 Place = tuple[int, int]  # process, position
 Slot = tuple[str, int]  # memory, stage
 
@@ -62,7 +57,7 @@ class TransitionSystem:
 
     def __init__(self, run: Composition):
         self.programs = [process.period for process in run.processes]
-        self.usable = all(action.kind in KNOWN for p in self.programs for action in p)
+        self.usable = not any(action.kind in TCGEN05 for action in run.actions())
         self.run = run
         self.mbarriers = _numbered(run.barriers)
         self.slots = _numbered(run.memories)
@@ -92,15 +87,10 @@ class TransitionSystem:
 
     def start(self) -> RunState:
         """Return the initial state."""
-        phases = [(0, self.run.barriers[name].arrivals, 0) for name, _ in self.mbarriers]
-        return RunState(
-            (0,) * len(self.programs),
-            tuple(phases),
-            ((-1, 0),) * len(self.slots),
-            (0,) * len(self.named),
-            frozenset(),
-            frozenset(),
-        )
+        phases = tuple((0, self.run.barriers[name].arrivals, 0) for name, _ in self.mbarriers)
+        positions, contents = (0,) * len(self.programs), ((-1, 0),) * len(self.slots)
+        rounds = (0,) * len(self.named)
+        return RunState(positions, phases, contents, rounds, frozenset(), frozenset())
 
     def action(self, state: RunState, index: int) -> Action | None:
         """Return the next action of a process."""
@@ -126,7 +116,7 @@ class TransitionSystem:
         action, place = self.programs[index][position], (index, position)
         moved = state._replace(positions=_put(state.positions, index, position + 1))
         kind = action.kind
-        if kind in (Kind.WAIT, Kind.MEET):
+        if kind in WAITS:
             passed = self.passes(state, action)
             if passed is None:
                 return None, Fault(PHASE, place)
@@ -165,11 +155,13 @@ class TransitionSystem:
         wrong = [
             other
             for other in state.flying
-            if self.slot(other) == slot and (kind != Kind.COPY or self._item(other) != item)
+            if self.slot(other) == slot and (kind != Kind.COPY or self.at(other).item != item)
         ]
         holds, pieces = state.contents[at]
         if kind in (Kind.COPY, Kind.WRITE):
-            wrong += [other for other in self._reading(state) if self.slot(other) == slot]
+            for index, position in enumerate(state.positions):
+                reading = self.pending[index][position]
+                wrong += [other for other in reading if self.slot(other) == slot]
             if holds > item:
                 wrong += self.writes[target, holds]
         elif (holds, pieces) != (item, len(self.writes[target, item])):
@@ -194,7 +186,7 @@ class TransitionSystem:
             for other in state.unseen
             if self.slot(other) == slot
             and (
-                self._item(other) != action.item
+                self.at(other).item != action.item
                 if action.kind == Kind.COPY
                 else self.at(other).kind == Kind.WRITE
             )
@@ -213,17 +205,9 @@ class TransitionSystem:
         _, barrier = self._phase(action.barrier, action.item)
         return self._counted(landed, barrier, action.barrier, 0, -self.bytes[place])
 
-    def _reading(self, state: RunState) -> Iterator[Place]:
-        """Yield the groups of all processes that may still read."""
-        for index, position in enumerate(state.positions):
-            yield from self.pending[index][position]
-
     def at(self, place: Place) -> Action:
         """Return the action there."""
         return self.programs[place[0]][place[1]]
-
-    def _item(self, place: Place) -> int:
-        return self.at(place).item
 
     def slot(self, place: Place) -> Slot:
         """Return the slot of an access."""
