@@ -154,12 +154,10 @@ class WaitProblem(GroupProblem):
     item: int
 
 
-@dataclass(frozen=True)
 class EndlessWait(WaitProblem):
     """PL0403: all tiles together perform fewer arrivals."""
 
 
-@dataclass(frozen=True)
 class WaitForLaterItem(WaitProblem):
     """PL0401: the tiles before it perform fewer arrivals."""
 
@@ -172,17 +170,14 @@ class AccessProblem(GroupProblem):
     items: tuple[int, int]
 
 
-@dataclass(frozen=True)
 class UnorderedAccesses(AccessProblem):
     """PL0507: they are not ordered."""
 
 
-@dataclass(frozen=True)
 class UnfencedAccesses(AccessProblem):
     """PL0502: a generic access, then an asynchronous one without a proxy fence."""
 
 
-@dataclass(frozen=True)
 class IncompleteStore(AccessProblem):
     """PL0505: a bulk store may be incomplete when the other access starts."""
 
@@ -298,8 +293,8 @@ def _unwritten(order: Order, read: Place, places: list[Place]) -> Iterator[Unwri
     """Check that every slice that is read, of those that are written at all, is written before."""
     group = order.group
     step = _step(group, read)
-    writes = [place for place in places if _step(group, place).kind == WRITE]
-    writes = [place for place in writes if _same(_step(group, place), step)]
+    same = [place for place in places if _same(_step(group, place), step)]
+    writes = [place for place in same if _step(group, place).kind == WRITE]
     others = [place for place in writes if place[0] != read[0]]
     if any(not order.before(one, read) and not order.before(read, one) for one in others):
         return  # reported as a data race

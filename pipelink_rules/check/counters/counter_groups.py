@@ -6,6 +6,7 @@ ordinal, unless another field decides how often it signals, waits or uses scratc
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipelink_rules.check.counters.analyze_group import (
@@ -33,7 +34,7 @@ from pipelink_rules.model.source_span import Expr
 class Undecidable(Exception):
     """The ordinal of a tile does not determine how often it performs an operation."""
 
-    def __init__(self, instance: str, role: Role, op: Operation, reason: str, clause: Expr | None):
+    def __init__(self, instance: str, role: Role, op: Operation, reason: str, clause: Expr):
         super().__init__(reason)
         self.instance, self.role, self.op = instance, role, op
         self.reason, self.clause = reason, clause
@@ -62,12 +63,16 @@ def tile_numberings(index: ProgramIndex) -> dict[str, TileNumbering]:
 def defining_port(index: ProgramIndex, end: tuple[str, str]) -> str:
     """Return the producer's port of counters or scratch memory: `store.done`."""
     for connection in index.program.connections:
-        if connection.transfer in (COUNTER, SCRATCH) and end in (
-            connection.consumer,
-            connection.producer,
-        ):
+        ends = (connection.consumer, connection.producer)
+        if connection.transfer in (COUNTER, SCRATCH) and end in ends:
             return ".".join(connection.producer)
     return ".".join(end)
+
+
+def port_named(index: ProgramIndex, target: str) -> Port:
+    """Return the port of what `defining_port` returns."""
+    instance, _, name = target.partition(".")
+    return index.port((instance, name))
 
 
 def port_of(index: ProgramIndex, instance: str, op: Operation) -> Port | None:
@@ -81,40 +86,33 @@ def port_of(index: ProgramIndex, instance: str, op: Operation) -> Port | None:
 
 def users(index: ProgramIndex) -> Iterator[tuple[str, Role, Operation, Port]]:
     """Yield every operation on counters or scratch memory."""
-    for instance in index.program.instances:
-        for role in instance.variant.contract.roles:
-            for op in operations(role.body):
-                port = port_of(index, instance.name, op)
-                if port is not None:
-                    yield instance.name, role, op, port
+    for instance, _, role in index.roles():
+        for op in operations(role.body):
+            port = port_of(index, instance, op)
+            if port is not None:
+                yield instance, role, op, port
 
 
 def counter_group(index: ProgramIndex, numbered: TileNumbering) -> Group:
     """Return the operations of the tiles of one group; raise Undecidable if they are unknown."""
     lines = []
     for ordinal in range(numbered.times):
-        for instance in index.program.instances:
-            for role in instance.variant.contract.roles:
-                if any(port_of(index, instance.name, op) for op in operations(role.body)):
-                    reader = _Reader(index, instance.name, role, numbered, ordinal)
-                    lines.append(reader.line())
+        for instance, _, role in index.roles():
+            if any(port_of(index, instance, op) for op in operations(role.body)):
+                reader = _Reader(index, instance, role, numbered, ordinal)
+                lines.append(reader.line())
     return tuple(lines)
 
 
+@dataclass
 class _Reader:
     """Reads the operations of one role for one ordinal."""
 
-    def __init__(
-        self,
-        index: ProgramIndex,
-        instance: str,
-        role: Role,
-        numbered: TileNumbering,
-        ordinal: int,
-    ):
-        self.index, self.instance, self.role, self.numbered = index, instance, role, numbered
-        self.known = {numbered.field.name: ordinal}
-        self.ordinal = ordinal
+    index: ProgramIndex
+    instance: str
+    role: Role
+    numbered: TileNumbering
+    ordinal: int
 
     def line(self) -> OpSequence:
         warps = evaluate(self.role.warps, {})
@@ -157,12 +155,12 @@ class _Reader:
             yield GroupOp(kind, target, 0, piece, op.verb in ("copy", "store"), origin)
 
     def _arrivals(self, target: str) -> int:
-        instance, _, name = target.partition(".")
-        return evaluate(self.index.contracts[instance].port(name).arrivals, {})
+        return evaluate(port_named(self.index, target).arrivals, {})
 
     def _value(self, expr: Expr, op: Operation) -> int:
-        unknown = sorted(names(expr) - set(self.known))
+        known = {self.numbered.field.name: self.ordinal}
+        unknown = sorted(names(expr) - set(known))
         if unknown:
             reason = f"the tile scheduler does not number `{unknown[0]}`"
             raise Undecidable(self.instance, self.role, op, reason, expr)
-        return evaluate(expr, self.known)
+        return evaluate(expr, known)
