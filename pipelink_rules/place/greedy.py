@@ -4,6 +4,7 @@ No result is final: a problem without a greedy layout may still have one.
 """
 
 import bisect
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pipelink_rules.model.placement import PlacementProblem, StageVariable
@@ -97,8 +98,7 @@ def _squeaky(
 ) -> tuple[dict[str, int], int]:
     by_name = {item.name: item for item in items}
     for key in ORDERS[:3]:
-        ranked = sorted(items, key=key)
-        rank = {item.name: 1000 * place for place, item in enumerate(ranked)}
+        rank = {item.name: 1000 * place for place, item in enumerate(sorted(items, key=key))}
         for _ in range(rounds):
             ranked = sorted(items, key=lambda item: (rank[item.name], item.name))
             offsets, height = first_fit(ranked)
@@ -120,11 +120,19 @@ def stage_classes(problem: PlacementProblem) -> list[list[StageVariable]]:
     return [classes[priority] for priority in sorted(classes)]
 
 
+def at_level(group: Iterable[StageVariable], level: int) -> dict[str, int]:
+    """Return the counts of stage variables at one level, each within its range."""
+    return {s.name: max(s.minimum, min(level, s.maximum)) for s in group}
+
+
 def suggest_stages(
     problem: PlacementProblem, limit: int, columns_fit: Callable[[Mapping[str, int]], bool]
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return stage counts, increased while a greedy layout exists, and that layout."""
     form = rows(problem)
+    cost: dict[str, int] = defaultdict(int)  # bytes per stage
+    for item in problem.items:
+        cost[item.channel] += item.bytes
     stages = minimum_stages(problem)
     offsets, height = layout(rectangles(problem, stages), limit)
     if height > limit:
@@ -142,23 +150,13 @@ def suggest_stages(
 
     for group in stage_classes(problem):
         for level in range(max(s.maximum for s in group), min(s.minimum for s in group), -1):
-            lifted = {s.name: max(s.minimum, min(level, s.maximum)) for s in group}
-            if accept({**stages, **lifted}):
+            if accept({**stages, **at_level(group, level)}):
                 break
-        cost = _bytes_per_stage(problem)
-        for stage in sorted(group, key=lambda s: (cost.get(s.name, 0), s.name)):
+        for stage in sorted(group, key=lambda s: (cost[s.name], s.name)):
             for level in range(stage.maximum, stages[stage.name], -1):
                 if accept({**stages, stage.name: level}):
                     break
     return stages, offsets
-
-
-def _bytes_per_stage(problem: PlacementProblem) -> dict[str, int]:
-    cost: dict[str, int] = {}
-    for item in problem.items:
-        if item.channel:
-            cost[item.channel] = cost.get(item.channel, 0) + item.bytes
-    return cost
 
 
 def ids(problem: PlacementProblem) -> list[int]:
@@ -185,7 +183,5 @@ def lowest_ids(
 
 def id_order(problem: PlacementProblem) -> list[str]:
     """Return named barriers in the order in which their ids are made as small as possible."""
-    ordered = sorted(
-        problem.barriers, key=lambda need: (need.lifetimes & -need.lifetimes, need.name)
-    )
-    return [need.name for need in ordered]
+    first = {need.name: need.lifetimes & -need.lifetimes for need in problem.barriers}
+    return sorted(first, key=lambda name: (first[name], name))

@@ -11,12 +11,13 @@ its bytes.  Stages and registers come first: no offset is kept at the cost of a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pipelink_rules.model.placement import Placement, PlacementProblem, StageVariable
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
 from pipelink_rules.place.greedy import (
+    at_level,
     canonical_order,
     first_fit,
     id_order,
@@ -32,13 +33,18 @@ from pipelink_rules.solver.session import SAT, UNKNOWN, Bound, Session, at_least
 Floor = Callable[[str, Mapping[str, int]], int]  # (variable, those fixed) -> no less than this
 
 
-@dataclass
 class Search:
     """A session and its current solution; `unproved` lists objectives that the budget cut short."""
 
-    session: Session
-    values: dict[str, int]
-    unproved: list[str]
+    def __init__(self, encoding: Encoding, session: Session):
+        self.encoding, self.problem, self.session = encoding, encoding.problem, session
+        self.values = dict(session.values)
+        self.unproved: list[str] = []
+
+    @property
+    def stages(self) -> dict[str, int]:
+        """The stage counts of the current solution."""
+        return {name: self.values[variable] for name, variable in self.encoding.stages.items()}
 
     def ask(self, step: str, conditions: Sequence[Bound]) -> bool:
         """Return whether a solution meets these conditions too; it becomes the current one."""
@@ -108,47 +114,43 @@ class Search:
             self.session.require([equal(name, high)])
 
 
-def maximize_stages(
-    search: Search, encoding: Encoding, problem: PlacementProblem, form: Sequence[Row], limit: int
-) -> None:
+def maximize_stages(search: Search, form: Sequence[Row], limit: int) -> None:
     """Fix every stage count, class by class."""
-    counts = minimum_stages(problem)
-    for group in stage_classes(problem):
+    variables = search.encoding.stages
+    counts = minimum_stages(search.problem)
+    for group in stage_classes(search.problem):
         if len(group) > 1:
-            _maximize_together(search, encoding, group, counts, form, limit)
+            _maximize_together(search, group, counts, form, limit)
             tops = {s.name: _ceiling(s, counts, form, limit) for s in group}
-            weights = {encoding.stages[s.name]: 1 for s in group}
+            weights = {variables[s.name]: 1 for s in group}
             search.maximize("stages", weights, sum(tops.values()))
         for stage in group:
-            variable = encoding.stages[stage.name]
             top = _ceiling(stage, counts, form, limit)
-            counts[stage.name] = search.maximize("stages", {variable: 1}, top)
+            counts[stage.name] = search.maximize("stages", {variables[stage.name]: 1}, top)
 
 
 def _maximize_together(
     search: Search,
-    encoding: Encoding,
     group: Sequence[StageVariable],
     counts: dict[str, int],
     form: Sequence[Row],
     limit: int,
 ) -> None:
-    def lifted(level: int) -> dict[str, int]:
-        return {s.name: max(s.minimum, min(level, s.maximum)) for s in group}
-
-    held = [s for s in group if search.values[encoding.stages[s.name]] < s.maximum]
-    low = min((search.values[encoding.stages[s.name]] for s in held), default=0)
+    variables = search.encoding.stages
     high = max(s.maximum for s in group)
-    low = high if not held else low
-    while high > low and not admits(form, {**counts, **lifted(high)}, limit):
+    current = [(search.values[variables[s.name]], s.maximum) for s in group]
+    low = min((count for count, most in current if count < most), default=high)
+    while high > low and not admits(form, {**counts, **at_level(group, high)}, limit):
         high -= 1
     level = search.highest(
         "stages",
         low,
         high,
-        lambda level: [at_least(encoding.stages[n], count) for n, count in lifted(level).items()],
+        lambda level: [
+            at_least(variables[name], count) for name, count in at_level(group, level).items()
+        ],
     )
-    counts.update(lifted(level))
+    counts.update(at_level(group, level))
 
 
 def _ceiling(
@@ -161,44 +163,39 @@ def _ceiling(
     return top
 
 
-def assign_registers(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
+def assign_registers(search: Search) -> None:
     """Fix the registers of every role and warpgroup."""
-    if not encoding.useful:
+    useful = search.encoding.useful
+    if not useful:
         return
-    target = TARGETS[problem.target]
-    wanted = {role.name: warps.useful_registers(role, target) // UNIT for role in problem.roles}
+    target = TARGETS[search.problem.target]
+    roles = {role.name: role for role in search.problem.roles}
+    wanted = {name: warps.useful_registers(role, target) // UNIT for name, role in roles.items()}
     top = max(wanted.values())
-    held = [
-        search.values[variable]
-        for name, variable in encoding.useful.items()
-        if search.values[variable] < wanted[name]
-    ]
+    current = {name: search.values[variable] for name, variable in useful.items()}
     search.highest(
         "registers",
-        min(held, default=top),
+        min((count for name, count in current.items() if count < wanted[name]), default=top),
         top,
         lambda level: [
-            at_least(variable, min(level, wanted[name]))
-            for name, variable in encoding.useful.items()
+            at_least(variable, min(level, wanted[name])) for name, variable in useful.items()
         ],
     )
-    roles = {role.name: role for role in problem.roles}
-    weights = {variable: roles[name].warps for name, variable in encoding.useful.items()}
-    ceiling = sum(roles[name].warps * wanted[name] for name in encoding.useful)
-    search.maximize("registers", weights, ceiling)
-    for name, variable in sorted(encoding.useful.items()):
+    weights = {variable: roles[name].warps for name, variable in useful.items()}
+    search.maximize("registers", weights, sum(roles[name].warps * wanted[name] for name in useful))
+    for name, variable in sorted(useful.items()):
         search.maximize("registers", {variable: 1}, wanted[name])
 
 
-def pack_roles(search: Search, encoding: Encoding) -> None:
+def pack_roles(search: Search) -> None:
     """Pack loose roles into few warpgroups and spread single warps over schedulers."""
-    if encoding.compact:
-        weights = dict.fromkeys(encoding.compact.values(), 1)
-        search.maximize("warps", weights, len(weights))
-        for variable in encoding.compact.values():
+    compact, spread = search.encoding.compact, search.encoding.spread
+    if compact:
+        search.maximize("warps", dict.fromkeys(compact.values(), 1), len(compact))
+        for variable in compact.values():
             search.maximize("warps", {variable: 1}, 1)
-    if encoding.spread and search.ask("", [at_least(encoding.spread, 1)]):
-        search.session.require([at_least(encoding.spread, 1)])
+    if spread and search.ask("", [at_least(spread, 1)]):
+        search.session.require([at_least(spread, 1)])
 
 
 def keepable_offsets(
@@ -234,16 +231,14 @@ def keepable_ids(problem: PlacementProblem, previous: Placement | None) -> dict[
 
 
 def keep_offsets(
-    search: Search,
-    encoding: Encoding,
-    keep: Mapping[str, int],
-    sizes: Sequence[Rectangle],
+    search: Search, keep: Mapping[str, int], sizes: Sequence[Rectangle]
 ) -> dict[str, int]:
     """Fix which allocations stay so that the fewest bytes move; return the offsets that stay."""
     if not keep:
         return {}
     items = {item.name: item for item in sizes}
-    flags = {encoding.moved[name]: items[name].bytes for name in keep}
+    moved = search.encoding.moved
+    flags = {moved[name]: items[name].bytes for name in keep}
     stay = [equal(flag, 0) for flag in flags]
     if search.ask("moved bytes", stay):
         search.session.require(stay)
@@ -254,7 +249,7 @@ def keep_offsets(
     search.session.require([Bound(terms, "<=", search.total(flags))])
     kept: dict[str, int] = {}
     for item in sorted((items[name] for name in keep), key=canonical_order):
-        flag = encoding.moved[item.name]
+        flag = moved[item.name]
         stays = search.values[flag] == 0 or search.ask("moved bytes", [equal(flag, 0)])
         search.session.require([equal(flag, 0 if stays else 1)])
         if stays:
@@ -262,44 +257,37 @@ def keep_offsets(
     return kept
 
 
-def keep_ids(search: Search, encoding: Encoding, keep: Mapping[str, int]) -> dict[str, int]:
+def keep_ids(search: Search, keep: Mapping[str, int]) -> dict[str, int]:
     """Fix the ids that stay: all valid ones, or none if a new barrier would get no id."""
-    stay = [equal(encoding.named[name], number) for name, number in sorted(keep.items())]
+    stay = [equal(search.encoding.named[name], number) for name, number in sorted(keep.items())]
     if not stay or not search.ask("", stay):
         return {}
     search.session.require(stay)
     return dict(keep)
 
 
-def fix_warps(search: Search, encoding: Encoding, problem: PlacementProblem) -> None:
+def fix_warps(search: Search) -> None:
     """Fix the first warp of every role, in the order of `warps.placement_order`."""
-    ordered = warps.placement_order(problem)
-    roles = {encoding.starts[role.name]: role for role in ordered}
+    starts = search.encoding.starts
+    roles = {starts[role.name]: role for role in warps.placement_order(search.problem)}
 
     def floor(variable: str, fixed: Mapping[str, int]) -> int:
-        role = roles[variable]
         taken = {
             warp
             for other, start in fixed.items()
             for warp in range(start, start + roles[other].warps)
         }
-        start = 0
-        while any(warp in taken for warp in range(start, start + role.warps)) or (
-            role.warpgroup and start % warps.GROUP
-        ):
-            start += 1
-        return start
+        return warps.first_free(roles[variable], taken)
 
-    search.fix("warps", [encoding.starts[role.name] for role in ordered], floor)
+    search.fix("warps", list(roles), floor)
     if warps.POOL_EQUALITY:  # else registers follow from what is useful: they have one value
-        search.fix("registers", encoding.groups, lambda name, fixed: 0)
+        search.fix("registers", search.encoding.groups, lambda name, fixed: 0)
 
 
-def fix_ids(
-    search: Search, encoding: Encoding, problem: PlacementProblem, kept: Mapping[str, int]
-) -> None:
+def fix_ids(search: Search, kept: Mapping[str, int]) -> None:
     """Fix the id of every named barrier: earliest lifetime first, the lowest free id."""
-    names = {variable: name for name, variable in encoding.named.items()}
+    problem, named = search.problem, search.encoding.named
+    names = {variable: name for name, variable in named.items()}
 
     def floor(variable: str, fixed: Mapping[str, int]) -> int:
         assigned = {**kept, **{names[other]: number for other, number in fixed.items()}}
@@ -308,7 +296,7 @@ def fix_ids(
         lowest = lowest_ids(replace(problem, barriers=barriers), assigned)[names[variable]]
         return search.values[variable] if lowest is None else lowest
 
-    search.fix("ids", [encoding.named[name] for name in id_order(problem)], floor)
+    search.fix("ids", [named[name] for name in id_order(problem)], floor)
 
 
 def fix_offsets(

@@ -28,9 +28,9 @@ from pipelink_rules.place.rectangles import (
     rows,
     table_parts,
 )
-from pipelink_rules.place.smtlib import Encoding, encode
+from pipelink_rules.place.smtlib import Encoding
 from pipelink_rules.place.verify import verify
-from pipelink_rules.place.warps import GROUP, UNIT, Assignment, LaunchShape
+from pipelink_rules.place.warps import GROUP, UNIT, LaunchShape
 from pipelink_rules.solver.session import SAT, UNKNOWN, UNSAT, Session, equal, version
 
 RLIMIT = 4_000_000  # units of the solver for one check; about a second
@@ -46,14 +46,11 @@ def solve(
         if isinstance(found, Placement):
             plain = warps.plain_shape(problem)
             if shape.setmaxnreg and _moves_nothing(problem, found, plain):
-                return _placed(_solve_shape(problem, plain, previous, rlimit), found)
+                attempt = _solve_shape(problem, plain, previous, rlimit)
+                return attempt if isinstance(attempt, Placement) else found
             return found
         unknown = unknown or (found if found == UNKNOWN else "")
     return unknown or UNSAT
-
-
-def _placed(attempt: Placement | str, otherwise: Placement) -> Placement:
-    return attempt if isinstance(attempt, Placement) else otherwise
 
 
 def _moves_nothing(problem: PlacementProblem, found: Placement, plain: LaunchShape) -> bool:
@@ -68,29 +65,29 @@ def _solve_shape(
 ) -> Placement | str:
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     keep = objective.keepable_offsets(problem, previous, limit)
-    encoding = encode(problem, shape, limit, keep)
-    session = Session(encoding.text, rlimit)
+    encoding = Encoding(problem, shape, limit, keep)
+    session = Session(str(encoding.writer), rlimit)
     stages, offsets = suggest_stages(
         problem, limit, lambda counts: columns_fit(problem, counts, problem.occupancy)
     )
-    start = hints(encoding, problem, stages, offsets, warps.assign(problem, shape))
+    start = hints(encoding, stages, offsets)
     if session.check([equal(name, value) for name, value in start.items()]) != SAT:
         verdict = session.check((), near=start)
         if verdict != SAT:
             return verdict
-    search = Search(session, dict(session.values), [])
-    objective.maximize_stages(search, encoding, problem, rows(problem), limit)
-    objective.assign_registers(search, encoding, problem)
-    objective.pack_roles(search, encoding)
-    sizes = rectangles(problem, _counts(search, encoding))
-    kept = objective.keep_offsets(search, encoding, keep, sizes)
-    kept_ids = objective.keep_ids(search, encoding, objective.keepable_ids(problem, previous))
-    objective.fix_warps(search, encoding, problem)
-    objective.fix_ids(search, encoding, problem, kept_ids)
+    search = Search(encoding, session)
+    objective.maximize_stages(search, rows(problem), limit)
+    objective.assign_registers(search)
+    objective.pack_roles(search)
+    sizes = rectangles(problem, search.stages)
+    kept = objective.keep_offsets(search, keep, sizes)
+    kept_ids = objective.keep_ids(search, objective.keepable_ids(problem, previous))
+    objective.fix_warps(search)
+    objective.fix_ids(search, kept_ids)
     objective.fix_offsets(search, encoding.offsets, sizes, kept)
-    columns = column_rectangles(problem, _counts(search, encoding))
+    columns = column_rectangles(problem, search.stages)
     objective.fix_offsets(search, encoding.columns, columns, {})
-    placement = _placement(problem, shape, encoding, search, previous)
+    placement = _placement(search, previous)
     faults = verify(problem, placement)
     if faults:
         raise error(
@@ -103,23 +100,11 @@ def _solve_shape(
     return placement
 
 
-def _counts(search: Search, encoding: Encoding) -> dict[str, int]:
-    """Return the stage counts of the current solution."""
-    return {name: search.values[variable] for name, variable in encoding.stages.items()}
-
-
-def _placement(
-    problem: PlacementProblem,
-    shape: LaunchShape,
-    encoding: Encoding,
-    search: Search,
-    previous: Placement | None,
-) -> Placement:
-    values = search.values
-    stages = _counts(search, encoding)
-    sizes = rectangles(problem, stages)
+def _placement(search: Search, previous: Placement | None) -> Placement:
+    values, encoding, problem = search.values, search.encoding, search.problem
+    shape, stages = encoding.shape, search.stages
+    sizes, needs = rectangles(problem, stages), column_rectangles(problem, stages)
     columns = {name: values[variable] for name, (variable, _) in encoding.columns.items()}
-    needs = column_rectangles(problem, stages)
     offsets = {name: values[variable] * unit for name, (variable, unit) in encoding.offsets.items()}
     named = {name: values[variable] for name, variable in encoding.named.items()}
     starts = {name: values[variable] for name, variable in encoding.starts.items()}
@@ -140,7 +125,7 @@ def _placement(
         threads=32 * shape.warps,
         entry_registers=shape.entry,
         setmaxnreg=shape.setmaxnreg,
-        warpgroups=_warpgroups(problem, shape, encoding, values, starts),
+        warpgroups=_warpgroups(search, starts),
         occupancy=problem.occupancy,
         proved="stages" not in search.unproved,
         solver=version(),
@@ -155,21 +140,16 @@ def _sorted(numbers: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(numbers.items()))
 
 
-def _warpgroups(
-    problem: PlacementProblem,
-    shape: LaunchShape,
-    encoding: Encoding,
-    values: Mapping[str, int],
-    starts: Mapping[str, int],
-) -> tuple[Warpgroup, ...]:
+def _warpgroups(search: Search, starts: Mapping[str, int]) -> tuple[Warpgroup, ...]:
+    shape, counts = search.encoding.shape, search.encoding.groups
     groups = []
     for index in range(shape.groups):
         roles = tuple(
             role.name
-            for role in sorted(problem.roles, key=lambda role: starts[role.name])
+            for role in sorted(search.problem.roles, key=lambda role: starts[role.name])
             if index in warps.warpgroups_used(starts[role.name], role.warps)
         )
-        registers = values[encoding.groups[index]] * UNIT if encoding.groups else shape.entry
+        registers = search.values[counts[index]] * UNIT if counts else shape.entry
         groups.append(Warpgroup(index, roles, registers))
     return tuple(groups)
 
@@ -198,13 +178,11 @@ def _compared(
 
 
 def hints(
-    encoding: Encoding,
-    problem: PlacementProblem,
-    stages: Mapping[str, int],
-    offsets: Mapping[str, int],
-    assignment: Assignment,
+    encoding: Encoding, stages: Mapping[str, int], offsets: Mapping[str, int]
 ) -> dict[str, int]:
     """Return values of the variables from a greedy layout and a closed-form assignment."""
+    problem = encoding.problem
+    assignment = warps.assign(problem, encoding.shape)
     found = {encoding.stages[name]: count for name, count in stages.items()}
     for name, (variable, align) in encoding.offsets.items():
         found[variable] = offsets[name] // align

@@ -59,19 +59,10 @@ def placement_order(problem: PlacementProblem) -> list[RoleRequest]:
     return loose + sorted(aligned, key=lambda role: role.name)
 
 
-def loose_warps(problem: PlacementProblem) -> int:
-    """Return the warps of roles that may start anywhere."""
-    return sum(role.warps for role in problem.roles if not role.warpgroup)
-
-
-def aligned_warps(problem: PlacementProblem) -> int:
-    """Return the warps of roles that start at a warpgroup, in whole warpgroups."""
-    return sum(round_up(role.warps, GROUP) for role in problem.roles if role.warpgroup)
-
-
 def fewest_warps(problem: PlacementProblem) -> int:
     """Return the warps of the smallest launch; whole warpgroups if a role is aligned to one."""
-    aligned, loose = aligned_warps(problem), loose_warps(problem)
+    loose = sum(role.warps for role in problem.roles if not role.warpgroup)
+    aligned = sum(round_up(role.warps, GROUP) for role in problem.roles if role.warpgroup)
     return aligned + round_up(loose, GROUP) if aligned else loose
 
 
@@ -87,20 +78,13 @@ def register_bound(problem: PlacementProblem) -> int:
     Loose warps are sorted by registers, four to a warpgroup: no grouping needs fewer.
     """
     target = TARGETS[problem.target]
-    needs = sorted(
-        (
-            min_registers(role, target)
-            for role in problem.roles
-            if not role.warpgroup
-            for _ in range(role.warps)
-        ),
-        reverse=True,
-    )
-    return sum(needs[::GROUP]) + sum(
-        -(-role.warps // GROUP) * min_registers(role, target)
-        for role in problem.roles
-        if role.warpgroup
-    )
+    aligned, loose = 0, []
+    for role in problem.roles:
+        if role.warpgroup:
+            aligned += -(-role.warps // GROUP) * min_registers(role, target)
+        else:
+            loose += [min_registers(role, target)] * role.warps
+    return aligned + sum(sorted(loose, reverse=True)[::GROUP])
 
 
 def plain_shape(problem: PlacementProblem) -> LaunchShape:
@@ -133,13 +117,6 @@ def admits(problem: PlacementProblem, shape: LaunchShape) -> bool:
     )
 
 
-def setmaxnreg_unneeded(problem: PlacementProblem, shape: LaunchShape) -> bool:
-    """Return whether setmaxnreg has no benefit; loose roles never benefit from it."""
-    return admits(problem, shape) and all(
-        role.want <= shape.entry for role in problem.roles if role.warpgroup
-    )
-
-
 def shapes(problem: PlacementProblem) -> list[LaunchShape]:
     """Return the launches that arithmetic allows, best first.
 
@@ -147,13 +124,16 @@ def shapes(problem: PlacementProblem) -> list[LaunchShape]:
     warpgroups.
     """
     plain = plain_shape(problem)
-    if not TARGETS[problem.target].setmaxnreg or setmaxnreg_unneeded(problem, plain):
-        return [plain] if admits(problem, plain) else []
+    admitted = [plain] if admits(problem, plain) else []
+    # loose roles never benefit from setmaxnreg
+    served = all(role.want <= plain.entry for role in problem.roles if role.warpgroup)
+    if not TARGETS[problem.target].setmaxnreg or (admitted and served):
+        return admitted
     tried = [
         moving_shape(problem, groups)
         for groups in range(moving_shape(problem).groups, most_warps(problem) // GROUP + 1)
     ]
-    return [shape for shape in [*tried, plain] if admits(problem, shape)]
+    return [*(shape for shape in tried if admits(problem, shape)), *admitted]
 
 
 @dataclass(frozen=True)
@@ -181,18 +161,23 @@ def slack(role: RoleRequest) -> int:
     return round_up(role.warps, GROUP) - role.warps
 
 
+def first_free(role: RoleRequest, taken: set[int], apart: bool = False) -> int:
+    """Return the lowest first warp of a role; `apart`: without spanning one more warpgroup."""
+    start = 0
+    while (
+        not taken.isdisjoint(range(start, start + role.warps))
+        or (role.warpgroup and start % GROUP)
+        or (apart and start % GROUP > slack(role))
+    ):
+        start += 1
+    return start
+
+
 def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
     starts: dict[str, int] = {}
     taken: set[int] = set()
     for role in placement_order(problem):
-        start = 0
-        while (
-            any(warp in taken for warp in range(start, start + role.warps))
-            or (role.warpgroup and start % GROUP)
-            or (apart and start % GROUP > slack(role))
-        ):
-            start += 1
-        starts[role.name] = start
+        start = starts[role.name] = first_free(role, taken, apart)
         taken.update(range(start, start + role.warps))
     return starts
 
