@@ -51,25 +51,18 @@ def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic,
 
 def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     """Return why the solver found no placement: each resource is solved alone."""
-    verdicts = {
-        "shared memory": solve(only_shared(problem), None, rlimit),
-        "named barriers": solve(only_named(problem), None, rlimit),
-        "warps and registers": solve(only_launch(problem), None, rlimit),
-    }
-    if problem.tensor:
-        verdicts["tensor memory"] = solve(only_tensor(problem), None, rlimit)
-    refusals = {
-        "shared memory": _fragmented,
-        "tensor memory": columns_fragmented,
-        "named barriers": _uncolorable,
-        "warps and registers": ungroupable,
-    }
-    found = [
-        refusals[resource](problem, rlimit)
-        for resource, verdict in verdicts.items()
-        if verdict == UNSAT
-    ]
-    unknown = [resource for resource, verdict in verdicts.items() if verdict == UNKNOWN]
+    found, unknown = [], []
+    for resource, only, refusal in (
+        ("shared memory", only_shared, _fragmented),
+        ("named barriers", only_named, _uncolorable),
+        ("warps and registers", only_launch, ungroupable),
+        ("tensor memory", only_tensor, columns_fragmented),
+    ):
+        verdict = solve(only(problem), None, rlimit)
+        if verdict == UNSAT:
+            found.append(refusal(problem, rlimit))
+        elif verdict == UNKNOWN:
+            unknown.append(resource)
     if unknown or not found:
         found.append(_unknown(problem, unknown, rlimit))
     return tuple(found)
@@ -89,10 +82,7 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
     most, phase = bound(items)
     if most <= limit:
         return
-    holders = sorted(
-        (item for item in items if item.lifetimes >> phase & 1),
-        key=lambda item: (-item.bytes, item.name),
-    )
+    holders = _holders(items, phase)
     where = lifetime_name(problem, phase)
     notes = [_holder(problem, item) for item in holders[:SHOWN]]
     if len(holders) > SHOWN:
@@ -110,7 +100,7 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
     yield report(
         "PL0101",
         f"`{problem.name}` needs {most:,} bytes of shared memory; {limit:,} are available",
-        (problem.span, ""),
+        problem.span,
         *_holder_spans(problem, holders),
         expected=f"at most {limit:,} bytes ({per_sm(problem)})",
         found=f"{most:,} bytes, {most - limit:,} too many, in {where} with every ring at its "
@@ -119,6 +109,12 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
         suggestions=suggestions,
         subject="shared memory",
     )
+
+
+def _holders(items: Sequence[Rectangle], phase: int) -> list[Rectangle]:
+    """Return the allocations of a lifetime, the largest first."""
+    alive = [item for item in items if item.lifetimes >> phase & 1]
+    return sorted(alive, key=lambda item: (-item.bytes, item.name))
 
 
 def _holder(problem: PlacementProblem, item: Rectangle) -> str:
@@ -153,7 +149,7 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     return report(
         "PL0102",
         f"no layout of the shared memory of `{problem.name}` fits: alignment leaves gaps",
-        (problem.span, ""),
+        problem.span,
         *_holder_spans(problem, [by_name[n] for n in names]),
         expected=f"a layout within {limit:,} bytes ({per_sm(problem)})",
         found=f"{most:,} bytes in {lifetime_name(problem, phase)}, plus the gaps of every layout",
@@ -216,7 +212,7 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
     yield report(
         "PL0103",
         f"`{problem.name}` needs {len(names)} named barriers {where}; {count} are available",
-        (problem.span, ""),
+        problem.span,
         *((spans[name], f"`{name}`") for name in names[:SHOWN]),
         expected=f"at most {count}: ids {_ranges(ids(problem))}",
         found=f"{len(names)}: {', '.join(names)}",
@@ -248,20 +244,17 @@ def _clique(problem: PlacementProblem) -> list[str]:
 
 
 def _ranges(numbers: list[int]) -> str:
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and runs[-1][-1] == number - 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}..{r[-1]}" for r in runs)
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    runs = zip(firsts, lasts, strict=True)
+    return ", ".join(f"{low}..{high}" if low < high else str(low) for low, high in runs)
 
 
 def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     return report(
         "PL0103",
         f"no assignment of ids to the named barriers of `{problem.name}` exists",
-        (problem.span, ""),
+        problem.span,
         expected=f"an assignment to ids {_ranges(ids(problem))}",
         found="every lifetime alone fits, but no assignment serves all lifetimes",
         suggestions=("let a barrier that is used again later live through the time between",),
@@ -276,7 +269,7 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
     return report(
         "PL0105",
         f"the solver exhausted its budget without a placement of `{problem.name}`",
-        (problem.span, ""),
+        problem.span,
         expected="a placement, or a proof that none exists",
         found=f"neither, for {what}, after {rlimit:,} units per solver call",
         notes=(
@@ -303,37 +296,33 @@ def columns_exceeded(
     limit = column_limit(problem)
     if most <= limit:
         return
-    holders = sorted(
-        (need for need in needs if need.lifetimes >> phase & 1),
-        key=lambda need: (-need.bytes, need.name),
-    )
-    yield _columns_refused(problem, holders, most, lifetime_name(problem, phase), suggestions())
+    yield _columns_refused(problem, _holders(needs, phase), most, phase, suggestions())
 
 
 def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     """Return PL0801 for lifetimes that fit one by one without a layout that serves all."""
     needs = column_rectangles(problem, minimum_stages(problem))
     most, phase = bound(needs)
-    return _columns_refused(problem, list(needs), most, lifetime_name(problem, phase), ())
+    return _columns_refused(problem, needs, most, phase, ())
 
 
 def _columns_refused(
     problem: PlacementProblem,
-    holders: list[Rectangle],
+    holders: Sequence[Rectangle],
     most: int,
-    where: str,
+    phase: int,
     suggestions: tuple[str, ...],
 ) -> Diagnostic:
-    """Return PL0801 with the columns that each allocation uses."""
     spans = {need.name: need.span for need in problem.tensor}
     limit, target = column_limit(problem), TARGETS[problem.target]
     share = f", {problem.occupancy} CTAs per SM" if problem.occupancy > 1 else ""
+    where = lifetime_name(problem, phase)
     return report(
         "PL0801",
         f"`{problem.name}` needs {most} columns of tensor memory; {limit} are available"
         if most > limit
         else f"no layout of the tensor memory of `{problem.name}` fits",
-        (problem.span, ""),
+        problem.span,
         *((spans[h.name], f"`{h.name}` uses {h.bytes} columns") for h in holders[:SHOWN]),
         expected=f"an allocation of at most {limit} columns "
         f"({target.name}: {target.tmem_columns} per SM{share}; powers of two from 32 up)",

@@ -31,22 +31,32 @@ def launch_infeasibilities(problem: PlacementProblem, rlimit: int) -> Iterator[D
     for role in problem.roles:
         if role.entry > shape.entry:
             yield _entry_registers_exceeded(problem, role, shape, relaxations)
+    launch = f"{32 * shape.warps} threads"
     if not target.setmaxnreg:
-        yield from _uniform_registers_exceeded(problem, shape, relaxations)
+        for role in problem.roles:
+            if role.minimum > shape.entry:
+                yield report(
+                    "PL0704",
+                    f"role `{role.name}` needs {role.minimum} registers; every warp has "
+                    f"{shape.entry}",
+                    role.span,
+                    expected=f"at most {shape.entry} registers: {target.name} has no setmaxnreg, "
+                    "so all warps have the same number",
+                    found=f"{role.minimum} registers, {launch} ({per_sm(problem)})",
+                    suggestions=relaxations or ("use a smaller tile or fewer warps",),
+                    subject=role.name,
+                )
         return
-    above = [
-        role
-        for role in problem.roles
-        if warps.min_registers(role, target) > target.setmaxnreg_maximum
-    ]
+    most = target.setmaxnreg_maximum
+    above = [role for role in problem.roles if warps.min_registers(role, target) > most]
     for role in above:
         yield report(
             "PL0703",
             f"role `{role.name}` needs {role.minimum} registers; setmaxnreg provides at most "
-            f"{target.setmaxnreg_maximum}",
-            (role.span, ""),
-            expected=f"at most {target.setmaxnreg_maximum} registers",
-            found=f"{role.minimum} registers; {shape.warps * 32} threads enter with {shape.entry}",
+            f"{most}",
+            role.span,
+            expected=f"at most {most} registers",
+            found=f"{role.minimum} registers; {launch} enter with {shape.entry}",
             suggestions=relaxations or ("use a smaller tile or fragment",),
             subject=role.name,
         )
@@ -62,7 +72,7 @@ def _too_many_warps(problem: PlacementProblem, need: int, most: int, rlimit: int
     return report(
         "PL0104",
         f"`{problem.name}` needs {need} warps per CTA; {most} are available",
-        (problem.span, ""),
+        problem.span,
         expected=f"at most {most} warps: {target.warps_cta} per CTA and {target.warps_sm} per SM "
         f"({per_sm(problem)})",
         found=f"{need} warps, counted in whole warpgroups",
@@ -82,46 +92,25 @@ def _entry_registers_exceeded(
     relaxations: tuple[str, ...],
 ) -> Diagnostic:
     target = TARGETS[problem.target]
-    fit = [
-        number
-        for number in range(1, shape.warps + 1)
-        if entry_registers(target, number, problem.occupancy) >= role.entry
-    ]
-    limit = (
-        f"run all roles on at most {32 * max(fit)} threads, which enter with "
-        f"{entry_registers(target, max(fit), problem.occupancy)} registers"
-        if fit
-        else f"use a smaller fragment: no launch of {per_sm(problem)} enters with {role.entry}"
-    )
+    limit = f"use a smaller fragment: no launch of {per_sm(problem)} enters with {role.entry}"
+    for number in range(shape.warps, 0, -1):
+        entry = entry_registers(target, number, problem.occupancy)
+        if entry >= role.entry:
+            threads = f"at most {32 * number} threads"
+            limit = f"run all roles on {threads}, which enter with {entry} registers"
+            break
     fewer_ctas = tuple(text for text in relaxations if text.startswith("place "))
     return report(
         "PL0706",
         f"role `{role.name}` needs {role.entry} registers at kernel entry; the launch provides "
         f"{shape.entry}",
-        (role.span, ""),
+        role.span,
         expected=f"at least {role.entry} registers at entry",
         found=f"{shape.entry} registers: {32 * shape.warps} threads ({per_sm(problem)})",
         notes=("ptxas reports C7602 (insufficient registers) regardless of setmaxnreg",),
         suggestions=(*fewer_ctas, limit),
         subject=role.name,
     )
-
-
-def _uniform_registers_exceeded(
-    problem: PlacementProblem, shape: warps.LaunchShape, relaxations: tuple[str, ...]
-) -> Iterator[Diagnostic]:
-    for role in problem.roles:
-        if role.minimum > shape.entry:
-            yield report(
-                "PL0704",
-                f"role `{role.name}` needs {role.minimum} registers; every warp has {shape.entry}",
-                (role.span, ""),
-                expected=f"at most {shape.entry} registers: {problem.target} has no setmaxnreg, "
-                "so all warps have the same number",
-                found=f"{role.minimum} registers, {32 * shape.warps} threads ({per_sm(problem)})",
-                suggestions=relaxations or ("use a smaller tile or fewer warps",),
-                subject=role.name,
-            )
 
 
 def _register_pool_exceeded(
@@ -131,19 +120,16 @@ def _register_pool_exceeded(
     target = TARGETS[problem.target]
     notes = []
     for role in warps.placement_order(problem):
-        groups = -(-role.warps // GROUP)
-        where = (
-            plural(groups, "warpgroup")
-            if role.warpgroup
-            else f"{plural(role.warps, 'warp')}, shares a warpgroup"
-        )
+        where = f"{plural(role.warps, 'warp')}, shares a warpgroup"
+        if role.warpgroup:
+            where = plural(-(-role.warps // GROUP), "warpgroup")
         notes.append(f"{role.name}: {warps.min_registers(role, target)} registers, {where}")
     return report(
         "PL0704",
         f"roles of `{problem.name}` need {need} registers per thread summed over warpgroups; "
         f"the launch provides {shape.pool}",
-        (problem.span, ""),
-        *((role.span, "") for role in warps.placement_order(problem)),
+        problem.span,
+        *(role.span for role in warps.placement_order(problem)),
         expected=f"at most {shape.pool} registers: {shape.groups} warpgroups that enter with "
         f"{shape.entry} each ({32 * shape.warps} threads, {per_sm(problem)})",
         found=f"{need} registers, {need - shape.pool} too many",
@@ -160,7 +146,7 @@ def ungroupable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     return report(
         "PL0704",
         f"no grouping of the roles of `{problem.name}` into warpgroups provides their registers",
-        (problem.span, ""),
+        problem.span,
         expected=f"at most {shape.pool} registers per thread summed over {shape.groups} warpgroups",
         found=f"more than {warps.register_bound(problem)} registers in every grouping",
         notes=("roles that share a warpgroup share its register count",),

@@ -12,13 +12,7 @@ from pipelink_rules.model.placement import (
     StageVariable,
     TensorMemoryRequest,
 )
-from pipelink_rules.model.program import (
-    HANDOVER,
-    TENSOR_MEMORY,
-    Channel,
-    Program,
-    ProgramRole,
-)
+from pipelink_rules.model.program import HANDOVER, TENSOR_MEMORY, Channel, Program
 from pipelink_rules.place.verify import demand
 from pipelink_rules.program.link_constants import constant_value
 
@@ -44,14 +38,14 @@ def placement_problem(program: Program) -> PlacementProblem:
     ]
     buffers = [
         SharedAllocation(
-            f"{instance.name}.{buffer.name}",
+            f"{item.name}.{buffer.name}",
             constant_value(buffer.bytes),
             buffer.align,
             LIVE,
             span=buffer.span,
         )
-        for instance in program.instances
-        for buffer in instance.variant.contract.buffers
+        for item in program.instances
+        for buffer in item.variant.contract.buffers
     ]
     barriers = [
         BarrierRequest(f"{instance.name}.{barrier.name}", LIVE, barrier.span)
@@ -70,7 +64,18 @@ def placement_problem(program: Program) -> PlacementProblem:
             )
             for item in program.channels
         ),
-        roles=tuple(_role(program, role) for role in program.roles),
+        roles=tuple(
+            RoleRequest(
+                role.name,
+                role.warps,
+                role.warpgroup,
+                role.minimum,
+                role.want,
+                role.entry,
+                program.instance(role.members[0][0]).span,
+            )
+            for role in program.roles
+        ),
         barriers=tuple(sorted(barriers, key=lambda item: item.name)),
         mbarriers_per_stage=tuple(
             (item.name, FULL_AND_EMPTY * item.shares) for item in program.channels
@@ -89,18 +94,6 @@ def _priority(program: Program, channel: Channel) -> int:
     if channel.kind in (HANDOVER, TENSOR_MEMORY):  # they hold nothing from global memory
         return HANDED_OVER
     return COPIED if program.port(channel.producer).proxy == "async" else WRITTEN
-
-
-def _role(program: Program, role: ProgramRole) -> RoleRequest:
-    return RoleRequest(
-        role.name,
-        role.warps,
-        role.warpgroup,
-        role.minimum,
-        role.want,
-        role.entry,
-        program.instance(role.members[0][0]).span,
-    )
 
 
 def read_placement(path: str | Path, program: Program) -> Placement:

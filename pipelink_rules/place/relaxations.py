@@ -12,7 +12,7 @@ from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import Placement, PlacementProblem
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.rectangles import admits, columns_fit, rows
+from pipelink_rules.place.rectangles import admits, columns_fit, minimum_stages, rows
 from pipelink_rules.place.solve import solve
 from pipelink_rules.place.warps import UNIT
 
@@ -74,7 +74,7 @@ def _relaxations(
     rlimit: int,
     want: int,
 ) -> tuple[str, ...]:
-    minimum = {stage.name: stage.minimum for stage in problem.stages}
+    minimum = minimum_stages(problem)
     found: list[tuple[int, ...]] = []
     texts: list[str] = []
     placings = 0
@@ -121,15 +121,11 @@ def _splits(total: int, room: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _describe(problem: PlacementProblem, occupancy: int, counts: Mapping[str, int]) -> str:
-    parts = []
-    if occupancy != problem.occupancy:
-        parts.append(_fewer_ctas(problem, occupancy))
+    parts = [_fewer_ctas(problem, occupancy)] if occupancy != problem.occupancy else []
     for stage in sorted(problem.stages, key=lambda stage: stage.name):
         if counts[stage.name] != stage.minimum:
-            parts.append(
-                f"lower the minimum of `{stage.name}` from {stage.minimum} "
-                f"to {plural(counts[stage.name], 'stage')}"
-            )
+            fewer = plural(counts[stage.name], "stage")
+            parts.append(f"lower the minimum of `{stage.name}` from {stage.minimum} to {fewer}")
     return " and ".join(parts)
 
 
@@ -147,9 +143,8 @@ def launch_relaxations(problem: PlacementProblem, rlimit: int) -> tuple[str, ...
             texts.append(_fewer_ctas(problem, occupancy))
             break
     for role in sorted(problem.roles, key=lambda role: (-role.minimum, role.name)):
-        for minimum in range(
-            warps.min_registers(role, target) - UNIT, target.setmaxnreg_minimum - 1, -UNIT
-        ):
+        most, least = warps.min_registers(role, target) - UNIT, target.setmaxnreg_minimum
+        for minimum in range(most, least - 1, -UNIT):
             smaller = replace(role, minimum=minimum, want=minimum)
             others = tuple(r for r in problem.roles if r.name != role.name)
             changed = replace(problem, roles=(*others, smaller))

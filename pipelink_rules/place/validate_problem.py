@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, report
 from pipelink_rules.diagnostics.wording import nearest, plural
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
@@ -36,15 +36,10 @@ def _errors(problem: PlacementProblem) -> Iterator[Diagnostic]:
 
 
 def _malformed(
-    message: str,
-    span: Span | None,
-    expected: str,
-    found: object,
-    suggestions: tuple[str, ...] = (),
+    message: str, span: Span | None, expected: str, found: object, *suggestions: str
 ) -> Diagnostic:
-    labels = (Label(span),) if span else ()
-    return Diagnostic(
-        "PL0106", message, labels, expected=expected, found=str(found), suggestions=suggestions
+    return report(
+        "PL0106", message, span, expected=expected, found=str(found), suggestions=suggestions
     )
 
 
@@ -52,13 +47,9 @@ def _unknown(
     kind: str, name: str, known: Iterable[str], message: str, span: Span | None
 ) -> Diagnostic:
     near = nearest(name, known)
-    return _malformed(
-        message,
-        span,
-        f"one of {', '.join(sorted(known))}" if known else f"no {kind}",
-        name,
-        (f"a {kind} with a similar name exists: `{near}`",) if near else (),
-    )
+    suggestions = [f"a {kind} with a similar name exists: `{near}`"] if near else []
+    expected = f"one of {', '.join(sorted(known))}" if known else f"no {kind}"
+    return _malformed(message, span, expected, name, *suggestions)
 
 
 def _number(
@@ -73,13 +64,10 @@ def _mask(
     problem: PlacementProblem, subject: str, lifetimes: int, span: Span | None
 ) -> Iterator[Diagnostic]:
     if not 0 < lifetimes < 1 << len(problem.lifetimes):
-        yield _malformed(
-            f"`{subject}` is live in no lifetime of `{problem.name}`",
-            span,
-            f"a mask over {plural(len(problem.lifetimes), 'lifetime')} "
-            f"({', '.join(problem.lifetimes)})",
-            f"mask {lifetimes}",
-        )
+        names = ", ".join(problem.lifetimes)
+        expected = f"a mask over {plural(len(problem.lifetimes), 'lifetime')} ({names})"
+        message = f"`{subject}` is live in no lifetime of `{problem.name}`"
+        yield _malformed(message, span, expected, f"mask {lifetimes}")
 
 
 def _unique(kind: str, names: Iterable[tuple[str, Span | None]]) -> Iterator[Diagnostic]:
@@ -107,19 +95,12 @@ def _shared(problem: PlacementProblem) -> Iterator[Diagnostic]:
         yield from _number(item.name, "the size in bytes", item.bytes, 1, item.span)
         yield from _mask(problem, item.name, item.lifetimes, item.span)
         if item.name == BARRIER_TABLE:
-            yield _malformed(
-                f"the name `{BARRIER_TABLE}` is reserved for the mbarrier table",
-                item.span,
-                "another name",
-                item.name,
-            )
+            message = f"the name `{BARRIER_TABLE}` is reserved for the mbarrier table"
+            yield _malformed(message, item.span, "another name", item.name)
         if item.align < 1 or item.align & (item.align - 1) or item.align > BASE_ALIGN:
-            yield _malformed(
-                f"invalid value {item.align} for the alignment of `{item.name}`",
-                item.span,
-                f"a power of two up to {BASE_ALIGN}",
-                item.align,
-            )
+            message = f"invalid value {item.align} for the alignment of `{item.name}`"
+            expected = f"a power of two up to {BASE_ALIGN}"
+            yield _malformed(message, item.span, expected, item.align)
         if item.channel and item.channel not in channels:
             yield _unknown_channel(item.name, item.channel, channels, item.span)
     for stage in problem.stages:
@@ -166,10 +147,10 @@ def _warps(problem: PlacementProblem) -> Iterator[Diagnostic]:
         ):
             yield from _number(role.name, what, value, 0, role.span, MOST_REGISTERS)
         if role.warpgroup and role.warps % GROUP:
-            yield Diagnostic(
+            yield report(
                 "PL0701",
                 f"role `{role.name}` requires warpgroups but has {plural(role.warps, 'warp')}",
-                (Label(role.span, "declared here"),) if role.span else (),
+                (role.span, "declared here"),
                 expected="a multiple of 4 warps, starting at a multiple of 4",
                 found=plural(role.warps, "warp"),
                 at_run_time="wgmma and setmaxnreg have undefined behavior unless all 4 warps of a "
@@ -184,14 +165,8 @@ def _barriers(problem: PlacementProblem, target: Target) -> Iterator[Diagnostic]
     for need in problem.barriers:
         yield from _mask(problem, need.name, need.lifetimes, need.span)
     for number in problem.reserved_barriers:
-        yield from _number(
-            problem.name,
-            "a reserved named barrier",
-            number,
-            0,
-            problem.span,
-            high=target.named_barriers - 1,
-        )
+        most = target.named_barriers - 1
+        yield from _number(problem.name, "a reserved named barrier", number, 0, problem.span, most)
     if len(set(problem.reserved_barriers)) >= target.named_barriers:
         yield _malformed(
             f"`{problem.name}` reserves every named barrier",

@@ -63,7 +63,10 @@ def demand(problem: PlacementProblem, placement: Placement, file: str = "") -> N
         )
 
 
-def _same_names(what: str, required: list[str], placed: list[str]) -> Iterator[str]:
+def _same_names(
+    what: str, required: list[str], numbers: tuple[tuple[str, int], ...]
+) -> Iterator[str]:
+    placed = [name for name, _ in numbers]
     for name in sorted(set(required) - set(placed)):
         yield f"{what} {name}: not placed"
     for name in sorted(set(placed) - set(required)):
@@ -73,9 +76,7 @@ def _same_names(what: str, required: list[str], placed: list[str]) -> Iterator[s
 
 
 def _stages(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
-    yield from _same_names(
-        "channel", [s.name for s in problem.stages], [name for name, _ in placement.stages]
-    )
+    yield from _same_names("channel", [s.name for s in problem.stages], placement.stages)
     counts = dict(placement.stages)
     for stage in problem.stages:
         count = counts.get(stage.name, stage.minimum)
@@ -94,9 +95,7 @@ def _shared(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
     barriers += sum(count * counts[name] for name, count in problem.mbarriers_per_stage)
     if barriers:
         boxes.append((BARRIER_TABLE, MBARRIER_BYTES * barriers, TABLE_ALIGN, everywhere))
-    yield from _same_names(
-        "allocation", [name for name, *_ in boxes], [name for name, _ in placement.offsets]
-    )
+    yield from _same_names("allocation", [name for name, *_ in boxes], placement.offsets)
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     if placement.shared_bytes > limit:
         yield f"shared memory: {placement.shared_bytes:,} bytes, limit {limit:,}"
@@ -140,7 +139,7 @@ def _table(problem: PlacementProblem, placement: Placement, size: int) -> Iterat
     sizes = {name: MBARRIER_BYTES * n * counts[name] for name, n in problem.mbarriers_per_stage}
     if problem.mbarriers_fixed:
         sizes[FIXED] = MBARRIER_BYTES * problem.mbarriers_fixed
-    yield from _same_names("mbarriers of", list(sizes), [name for name, _ in placement.barriers])
+    yield from _same_names("mbarriers of", list(sizes), placement.barriers)
     start = dict(placement.offsets).get(BARRIER_TABLE, 0)
     end = start + size
     for low, size, name in sorted((low, sizes.get(n, 0), n) for n, low in placement.barriers):
@@ -157,7 +156,7 @@ def _tensor_memory(problem: PlacementProblem, placement: Placement) -> Iterator[
     yield from _same_names(
         "tensor memory of",
         [n.name for n in problem.tensor],
-        [name for name, _ in placement.columns],
+        placement.columns,
     )
     size = placement.tensor_columns
     if (size or problem.tensor) and (size < 32 or size & size - 1):
@@ -175,9 +174,7 @@ def _tensor_memory(problem: PlacementProblem, placement: Placement) -> Iterator[
 
 
 def _named(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
-    yield from _same_names(
-        "named barrier", [b.name for b in problem.barriers], [name for name, _ in placement.named]
-    )
+    yield from _same_names("named barrier", [b.name for b in problem.barriers], placement.named)
     ids = dict(placement.named)
     owners: dict[tuple[int, int], str] = {}
     for need in sorted(problem.barriers, key=lambda need: need.name):
@@ -196,9 +193,7 @@ def _named(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
 
 
 def _warps(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
-    yield from _same_names(
-        "role", [r.name for r in problem.roles], [name for name, _ in placement.warps]
-    )
+    yield from _same_names("role", [r.name for r in problem.roles], placement.warps)
     target, total = TARGETS[problem.target], placement.threads // 32
     whole, unit = ("warpgroups", 128) if placement.setmaxnreg else ("warps", 32)
     if placement.threads % unit:
@@ -240,12 +235,11 @@ def _registers(problem: PlacementProblem, placement: Placement) -> Iterator[str]
         if role.entry > entry:
             yield f"role {role.name}: needs {role.entry} entry registers, the launch has {entry}"
     for group in placement.warpgroups:
+        first = 4 * group.index
         inside = [
             role
             for role in problem.roles
-            if role.name in starts
-            and starts[role.name] < 4 * group.index + 4
-            and 4 * group.index < starts[role.name] + role.warps
+            if role.name in starts and first - role.warps < starts[role.name] < first + 4
         ]
         if sorted(group.roles) != sorted(role.name for role in inside):
             yield f"warpgroup {group.index}: lists {', '.join(group.roles) or 'no role'}"
