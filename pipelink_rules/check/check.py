@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pipelink_rules.check import (
     agreement,
     copies,
-    multicast_receivers,
     numerics,
     role_operations,
     tensor_memory_use,
@@ -33,7 +32,6 @@ CHECKS: tuple[Check, ...] = (
     *tile_layouts.CHECKS,
     *copies.CHECKS,
     *work_fields.CHECKS,
-    *multicast_receivers.CHECKS,
     *role_operations.CHECKS,
     *tensor_memory_use.CHECKS,
     *numerics.CHECKS,

@@ -14,13 +14,19 @@ from pipelink_rules.check.protocol.cases import Range, ranges
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition, Kind
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
-from pipelink_rules.check.tile_layouts import check_copied_tiles, describe, difference
+from pipelink_rules.check.tile_layouts import (
+    Coordinate,
+    check_copied_tiles,
+    describe,
+    difference,
+    mismatch,
+)
 from pipelink_rules.check.types import shape_of
 from pipelink_rules.contract.item_layout import box_bytes, member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
-from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port
+from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port, TileAccess
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import RING
 from pipelink_rules.model.source_span import Expr
@@ -51,19 +57,19 @@ def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0602, PL0601: a copy keeps the dtype of its tensor and the layout of its box."""
-    reported: set[tuple[str, str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for instance, op, tensor, ring in check_copied_tiles(index):
         member = next(member for member in ring.members if member.name == op.member)
-        subject = f"{instance}.{op.target}.{op.member}"
+        subject = f"{op.target}.{op.member}"
         given = tensor.members[0]
-        if (instance, op.target, op.member) in reported:
+        if (instance, subject) in reported:
             continue
-        reported.add((instance, op.target, op.member))
+        reported.add((instance, subject))
         if given.dtype != member.dtype:
             yield report(
                 "PL0602",
-                f"`copy {op.source} -> {op.target}.{op.member}` copies {given.dtype} into a tile "
-                f"of {member.dtype}",
+                f"`copy {op.source} -> {subject}` copies {given.dtype} into a tile of "
+                f"{member.dtype}",
                 (given.span, f"`{op.source}` is {given.dtype}"),
                 (member.span, f"the tile is {member.dtype}"),
                 (op.span, "copies do not convert"),
@@ -71,84 +77,59 @@ def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:
                 found=given.dtype,
                 at_run_time="bits of one type are read as another: always wrong results",
                 suggestions=(f"set the dtype of tile `{op.member}` to {given.dtype}",),
-                subject=subject,
+                subject=f"{instance}.{subject}",
             )
         elif tensor.tile is None:
-            plain = Member("", member.dtype, member.shape)
-            found = difference(member, plain)
+            found = difference(member, Member("", member.dtype, member.shape))
             if found:
-                yield _bulk_layout(op, tensor, member, found, subject)
+                yield mismatch(
+                    f"bulk `copy {op.source} -> {subject}`: {_misplaced(found)}",
+                    (member.layout.span or member.span, f"the tile is {describe(member)}"),
+                    (tensor.span, "without `tile`, a copy keeps the layout of global memory"),
+                    op.span,
+                    expected="row-major",
+                    found=describe(member),
+                    suggestions=(
+                        f"add a `tile` with this layout to port `{op.source}`: a tensor copy",
+                        "or remove the layout from the tile on both ends",
+                    ),
+                    subject=f"{instance}.{subject}",
+                )
         else:
-            box = Member("", member.dtype, tensor.tile.box, Layout((), tensor.tile.swizzle))
-            whole = [evaluate(e, {}) for e in box.shape] == [evaluate(e, {}) for e in member.shape]
-            found = difference(member, box) if whole else None
-            if found or (not whole and tensor.tile.swizzle != member.layout.swizzle):
-                yield _box_layout(op, tensor, member, box, found, subject)
+            yield from _box_layout(op, tensor.tile, member, f"{instance}.{subject}")
 
 
 def _box_layout(
-    op: Operation,
-    tensor: Port,
-    member: Member,
-    box: Member,
-    found: tuple[tuple[int, ...], int, int] | None,
-    subject: str,
-) -> Diagnostic:
-    assert tensor.tile is not None
-    at = ""
-    if found:
-        place = ", ".join(map(str, found[0]))
-        at = f": element ({place}) is copied to byte {found[2]:,} and read at byte {found[1]:,}"
-    return report(
-        "PL0601",
-        f"layout mismatch on `copy {op.source} -> {op.target}.{op.member}`{at}",
-        (tensor.tile.span, f"copies {describe(box)}"),
-        (member.layout.span or member.span, f"the tile is {describe(member)}"),
-        expected=describe(member),
-        found=describe(box),
-        at_run_time="the consumer reads other elements than intended: always wrong results",
-        suggestions=(f"set `swizzle: {member.layout.swizzle}` in `tile` of port `{op.source}`",)
-        if tensor.tile.swizzle != member.layout.swizzle
-        else (f"set the layout of tile `{op.member}` to row-major, that of the box",),
-        subject=subject,
-    )
+    op: Operation, tile: TileAccess, member: Member, subject: str
+) -> Iterator[Diagnostic]:
+    box = Member("", member.dtype, tile.box, Layout((), tile.swizzle))
+    whole = [evaluate(e, {}) for e in box.shape] == [evaluate(e, {}) for e in member.shape]
+    found = difference(member, box) if whole else None
+    if found or (not whole and tile.swizzle != member.layout.swizzle):
+        suffix = f": {_misplaced(found)}" if found else ""
+        yield mismatch(
+            f"`copy {op.source} -> {op.target}.{op.member}`{suffix}",
+            (tile.span, f"copies {describe(box)}"),
+            (member.layout.span or member.span, f"the tile is {describe(member)}"),
+            expected=describe(member),
+            found=describe(box),
+            suggestions=(f"set `swizzle: {member.layout.swizzle}` in `tile` of port `{op.source}`",)
+            if tile.swizzle != member.layout.swizzle
+            else (f"set the layout of tile `{op.member}` to row-major, that of the box",),
+            subject=subject,
+        )
 
 
-def _bulk_layout(
-    op: Operation,
-    tensor: Port,
-    member: Member,
-    found: tuple[tuple[int, ...], int, int],
-    subject: str,
-) -> Diagnostic:
-    place = ", ".join(map(str, found[0]))
-    return report(
-        "PL0601",
-        f"layout mismatch on bulk `copy {op.source} -> {op.target}.{op.member}`: element ({place}) "
-        f"is copied to byte {found[2]:,} and read at byte {found[1]:,}",
-        (member.layout.span or member.span, f"the tile is {describe(member)}"),
-        (tensor.span, "without `tile`, a copy keeps the layout of global memory"),
-        (op.span, ""),
-        expected="row-major",
-        found=describe(member),
-        at_run_time="the consumer reads other elements than intended: always wrong results",
-        suggestions=(
-            f"add a `tile` with this layout to port `{op.source}`: a tensor copy",
-            "or remove the layout from the tile on both ends",
-        ),
-        subject=subject,
-    )
+def _misplaced(found: tuple[Coordinate, int, int]) -> str:
+    at, read, copied = found
+    place = ", ".join(map(str, at))
+    return f"element ({place}) is copied to byte {copied:,} and read at byte {read:,}"
 
 
 def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0606: row strides of a copied or stored tensor are multiples of 16 bytes."""
     multiples = {item.name: item.multiple_of for item in unify_symbols(index.program.instances)}
-    used = {
-        (instance, op.source)
-        for instance, _, role in index.roles()
-        for op in operations(role.body)
-        if op.verb in ("copy", "store")
-    }
+    used = {(instance, op.source) for instance, _, op in index.operations("copy", "store")}
     for instance, contract, port in index.ports():
         if port.space != "global" or (port.tile is None and (instance, port.name) not in used):
             continue
@@ -161,8 +142,21 @@ def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
                 continue
             text = " * ".join(extent.text for extent in inner)
             symbols = sorted({name for extent in inner for name in names(extent)})
-            yield _stride(instance, port, text, wrong, size, symbols)
-            break
+            need = GRAIN // math.gcd(GRAIN, size)
+            yield report(
+                "PL0606",
+                f"row stride of `{instance}.{port.name}` may not be a multiple of {GRAIN} bytes",
+                (port.where("shape"), f"a stride of {text} * {size} bytes, for example {wrong:,}"),
+                expected=f"multiples of {GRAIN} bytes for all shapes that the kernel accepts",
+                found=f"{wrong:,} bytes for one of them",
+                at_run_time="the driver rejects the tensor map: launch failure"
+                if port.tile
+                else "the copy uses a misaligned address: trap",
+                suggestions=(f"declare `symbols: {{{symbols[-1]}: {{multiple_of: {need}}}}}`",)
+                if symbols
+                else (f"use extents with rows of a multiple of {GRAIN} bytes",),
+                subject=f"{instance}.{port.name}",
+            )
 
 
 def _unaligned_stride(
@@ -172,36 +166,13 @@ def _unaligned_stride(
     wanted = sorted({name for extent in extents for name in names(extent)})
     for step in range(1, SAMPLES):
         env = {name: multiples.get(name, 1) * (step + place) for place, name in enumerate(wanted)}
-        if all(_holds(condition, env) for condition in requires):
+        # A condition about other symbols always holds.
+        about = [condition for condition in requires if names(condition) <= set(env)]
+        if all(evaluate(condition, env) for condition in about):
             stride = math.prod(evaluate(extent, env) for extent in extents) * size
             if stride % GRAIN:
                 return stride
     return None
-
-
-def _holds(condition: Expr, env: dict[str, int]) -> bool:
-    """Return whether a precondition allows the values; one about other symbols always does."""
-    return not names(condition) <= set(env) or bool(evaluate(condition, env))
-
-
-def _stride(
-    instance: str, port: Port, text: str, wrong: int, size: int, symbols: list[str]
-) -> Diagnostic:
-    need = GRAIN // math.gcd(GRAIN, size)
-    return report(
-        "PL0606",
-        f"row stride of `{instance}.{port.name}` may not be a multiple of {GRAIN} bytes",
-        (port.where("shape"), f"a stride of {text} * {size} bytes, for example {wrong:,}"),
-        expected=f"multiples of {GRAIN} bytes for all shapes that the kernel accepts",
-        found=f"{wrong:,} bytes for one of them",
-        at_run_time="the driver rejects the tensor map: launch failure"
-        if port.tile
-        else "the copy uses a misaligned address: trap",
-        suggestions=(f"declare `symbols: {{{symbols[-1]}: {{multiple_of: {need}}}}}`",)
-        if symbols
-        else (f"use extents with rows of a multiple of {GRAIN} bytes",),
-        subject=f"{instance}.{port.name}",
-    )
 
 
 def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -214,12 +185,11 @@ def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
     except TooManyOperations:  # reported by check_protocol
         return
     copied: dict[tuple[str, str, str], list[str]] = {}
-    for process in composition.processes:
-        for action in process.period:
-            copy = action.origin.operation
-            if action.kind == Kind.COPY and action.item == 0 and copy is not None:
-                key = (action.origin.instance, copy.target, copy.member)
-                copied.setdefault(key, []).append(copy.source)
+    for action in composition.actions():
+        copy = action.origin.operation
+        if action.kind == Kind.COPY and action.item == 0 and copy is not None:
+            key = (action.origin.instance, copy.target, copy.member)
+            copied.setdefault(key, []).append(copy.source)
     for channel in program.channels:
         if channel.kind != RING:
             continue

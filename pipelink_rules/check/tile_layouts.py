@@ -9,15 +9,15 @@ terms are.
 import math
 from collections.abc import Iterator
 from itertools import product
+from typing import Unpack
 
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.types import same_shape
 from pipelink_rules.contract.item_layout import box_bytes
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
+from pipelink_rules.diagnostics.diagnostic import Clauses, Diagnostic, Location, report
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
-from pipelink_rules.model.operation import operations
-from pipelink_rules.model.program import MULTICAST, RING, Channel, Connection
+from pipelink_rules.model.program import MULTICAST, RING, Channel
 
 MOST_POINTS = 65_536  # evaluated one by one, where the swizzles differ
 ALIGN = {0: 16, 32: 256, 64: 512, 128: 1024}  # PTX ISA, tensor swizzling modes
@@ -103,46 +103,42 @@ def describe(member: Member) -> str:
 
 def check_layouts(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0601: both ends of a ring use the same layout of a tile, compared as maps."""
-    for connection in index.program.connections:
+    for connection, source, sink in index.connected_ports():
         if connection.transfer not in (RING, MULTICAST):
             continue
-        source, sink = index.port(connection.producer), index.port(connection.consumer)
-        taken = {member.name: member for member in sink.members}
-        for member in source.members:
-            other = taken.get(member.name)
-            if other is None or member.dtype != other.dtype or not same_shape(member, other):
+        read = {member.name: member for member in sink.members}
+        for written in source.members:
+            taken = read.get(written.name)
+            if taken is None or written.dtype != taken.dtype or not same_shape(written, taken):
                 continue  # reported by check_tiles
-            found = difference(member, other)
-            if found:
-                yield _differ(connection, member, other, *found)
-                break
+            found = difference(written, taken)
+            if found is None:
+                continue
+            at, ours, theirs = found
+            place = ", ".join(map(str, at))
+            yield mismatch(
+                f"tile `{written.name}` of `{connection.name}`: element ({place}) is written at "
+                f"byte {ours:,} and read at byte {theirs:,}",
+                (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs:,}"),
+                (written.layout.span or written.span, f"{describe(written)}: byte {ours:,}"),
+                connection.span,
+                expected=describe(written),
+                found=describe(taken),
+                suggestions=(f"set the layout of the consumer's tile to {describe(written)}",),
+                subject=connection.name,
+            )
 
 
-def _differ(
-    connection: Connection, given: Member, taken: Member, at: Coordinate, ours: int, theirs: int
-) -> Diagnostic:
-    place = ", ".join(map(str, at))
-    return report(
-        "PL0601",
-        f"layout mismatch on tile `{given.name}` of `{connection.name}`: element ({place}) is "
-        f"written at byte {ours:,} and read at byte {theirs:,}",
-        (taken.layout.span or taken.span, f"{describe(taken)}: byte {theirs:,}"),
-        (given.layout.span or given.span, f"{describe(given)}: byte {ours:,}"),
-        (connection.span, ""),
-        expected=describe(given),
-        found=describe(taken),
-        at_run_time="the consumer reads other elements than intended: always wrong results",
-        suggestions=(f"set the layout of the consumer's tile to {describe(given)}",),
-        subject=connection.name,
-    )
+def mismatch(where: str, *locations: Location, **clauses: Unpack[Clauses]) -> Diagnostic:
+    """Return PL0601: what is written with one layout is read with another one."""
+    clauses["at_run_time"] = "the consumer reads other elements than intended: always wrong results"
+    return report("PL0601", f"layout mismatch on {where}", *locations, **clauses)
 
 
 def check_copied_tiles(index: ProgramIndex) -> Iterator[tuple[str, Operation, Port, Port]]:
     """Yield (instance, operation, tensor, ring) for every copy into a ring."""
-    for instance, contract, role in index.roles():
-        for op in operations(role.body):
-            if op.verb == "copy":
-                yield instance, op, contract.port(op.source), contract.port(op.target)
+    for instance, _, op in index.operations("copy"):
+        yield instance, op, index.port((instance, op.source)), index.port((instance, op.target))
 
 
 def check_stage_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -164,7 +160,6 @@ def check_stage_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
                 at = offsets.get(member.name, 0)
                 if channel.align % need or channel.stage_bytes % need or at % need:
                     yield _misaligned(index, channel, member, need, at)
-                    break
 
 
 def _misaligned(
@@ -193,43 +188,32 @@ def _misaligned(
 
 def check_buffer_alignment(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0604: a buffer that a tensor copy stores from is aligned for the swizzle of the copy."""
-    for instance in index.program.instances:
-        contract = instance.variant.contract
-        buffers = {buffer.name: buffer for buffer in contract.buffers}
-        reported: set[str] = set()
-        for role in contract.roles:
-            for op in operations(role.body):
-                buffer = buffers.get(op.target) if op.verb == "store" else None
-                if buffer is None or buffer.name in reported:
-                    continue
-                tile = contract.port(op.source).tile
-                need = max(ALIGN[tile.swizzle], COPY_ALIGN) if tile else ALIGN[0]
-                part_bytes = evaluate(buffer.bytes, {}) // buffer.stages
-                if tile:
-                    part_bytes = box_bytes(contract.port(op.source))
-                if buffer.align % need == 0 and part_bytes % need == 0:
-                    continue
-                reported.add(buffer.name)
-                have = math.gcd(buffer.align, part_bytes)
-                aligned = buffer.align % need == 0
-                name = f"{instance.name}.{buffer.name}"
-                yield report(
-                    "PL0604",
-                    f"copies from buffer `{name}` start at multiples of {have:,} bytes, not of "
-                    f"{need:,}",
-                    (buffer.span, f"align: {buffer.align}"),
-                    (tile.span if tile else op.span, f"requires {need:,} bytes"),
-                    expected=f"multiples of {need:,} bytes",
-                    found=f"multiples of {have:,} bytes",
-                    at_run_time="the copy stores other elements than were written: always wrong "
-                    "results",
-                    suggestions=(
-                        (f"set `align: {need}` on buffer `{buffer.name}`",)
-                        if not aligned
-                        else (f"choose a box of a multiple of {need:,} bytes",)
-                    ),
-                    subject=name,
-                )
+    for instance, _, op in index.operations("store"):
+        contract = index.contracts[instance]
+        buffer = {buffer.name: buffer for buffer in contract.buffers}.get(op.target)
+        if buffer is None:
+            continue
+        port = contract.port(op.source)
+        need, part_bytes = ALIGN[0], evaluate(buffer.bytes, {}) // buffer.stages
+        if port.tile:
+            need, part_bytes = max(ALIGN[port.tile.swizzle], COPY_ALIGN), box_bytes(port)
+        if buffer.align % need == 0 and part_bytes % need == 0:
+            continue
+        have = math.gcd(buffer.align, part_bytes)
+        name = f"{instance}.{buffer.name}"
+        yield report(
+            "PL0604",
+            f"copies from buffer `{name}` start at multiples of {have:,} bytes, not of {need:,}",
+            (buffer.span, f"align: {buffer.align}"),
+            (port.tile.span if port.tile else op.span, f"requires {need:,} bytes"),
+            expected=f"multiples of {need:,} bytes",
+            found=f"multiples of {have:,} bytes",
+            at_run_time="the copy stores other elements than were written: always wrong results",
+            suggestions=(f"set `align: {need}` on buffer `{buffer.name}`",)
+            if buffer.align % need
+            else (f"choose a box of a multiple of {need:,} bytes",),
+            subject=name,
+        )
 
 
 CHECKS = (check_layouts, check_stage_alignment, check_buffer_alignment)

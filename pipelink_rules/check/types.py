@@ -4,21 +4,14 @@ from collections.abc import Iterator
 from typing import Unpack
 
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
-from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, labels, report
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.expression.expression import equal, evaluate
 from pipelink_rules.model.contract import Member, Port
-from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import HANDOVER, Connection
 from pipelink_rules.model.source_span import Expr, Span
 
-_PROXY = {
-    "read": "generic",
-    "write": "generic",
-    "copy": "async",
-    "mma": "async",
-    "store": "async",
-}
+_PROXY = {"read": "generic", "write": "generic", "copy": "async", "mma": "async", "store": "async"}
 
 
 def shape_of(member: Member) -> str:
@@ -42,26 +35,51 @@ def _mismatch(
     **details: Unpack[Details],
 ) -> Diagnostic:
     """Build the diagnostic of two ends that disagree; what is written is what is expected."""
-    places = labels(read, written, (connection.span, ""))
-    return Diagnostic(code, message, places, subject=connection.name, **details)
+    return report(code, message, read, written, connection.span, subject=connection.name, **details)
 
 
 def check_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0610, PL0602, PL0609: both ends declare the same tiles of an item, or fragment."""
-    for connection in index.program.connections:
-        source, sink = index.port(connection.producer), index.port(connection.consumer)
+    for connection, source, sink in index.connected_ports():
         written = {member.name: member for member in source.members}
         read = {member.name: member for member in sink.members}
         if list(written) != list(read):
             yield _names(connection, source, sink)
             continue
         pairs = [(written[name], read[name]) for name in written]
-        dtypes = [(a, b) for a, b in pairs if a.dtype != b.dtype]
-        if dtypes:
-            yield _dtype(connection, *dtypes[0])
-        shapes = [(a, b) for a, b in pairs if not same_shape(a, b)]
-        if shapes:
-            yield _shape(connection, *shapes[0])
+        for a, b in pairs:
+            if a.dtype == b.dtype:
+                continue
+            yield _mismatch(
+                "PL0602",
+                connection,
+                f"dtype mismatch on `{connection.name}`: {_tile(a)}written as {a.dtype} and "
+                f"read as {b.dtype}",
+                (b.span, f"reads {b.dtype}"),
+                (a.span, f"writes {a.dtype}"),
+                expected=a.dtype,
+                found=b.dtype,
+                at_run_time="bits of one type are read as another: always wrong results",
+                suggestions=(
+                    f"set the dtype of the consumer to {a.dtype}",
+                    "or insert a component that converts",
+                ),
+            )
+        for a, b in pairs:
+            if same_shape(a, b):
+                continue
+            yield _mismatch(
+                "PL0609",
+                connection,
+                f"shape mismatch on `{connection.name}`: {_tile(a)}written as {shape_of(a)} and "
+                f"read as {shape_of(b)}",
+                (b.span, f"reads {shape_of(b)}"),
+                (a.span, f"writes {shape_of(a)}"),
+                expected=shape_of(a),
+                found=shape_of(b),
+                at_run_time="the consumer reads beyond what was written, or leaves a part unread",
+                suggestions=("set the same tile parameters in both instances",),
+            )
 
 
 def _names(connection: Connection, source: Port, sink: Port) -> Diagnostic:
@@ -86,43 +104,9 @@ def _tile(member: Member) -> str:
     return f"tile `{member.name}` is " if member.name else ""
 
 
-def _dtype(connection: Connection, written: Member, read: Member) -> Diagnostic:
-    return _mismatch(
-        "PL0602",
-        connection,
-        f"dtype mismatch on `{connection.name}`: {_tile(written)}written as {written.dtype} and "
-        f"read as {read.dtype}",
-        (read.span, f"reads {read.dtype}"),
-        (written.span, f"writes {written.dtype}"),
-        expected=written.dtype,
-        found=read.dtype,
-        at_run_time="bits of one type are read as another: always wrong results",
-        suggestions=(
-            f"set the dtype of the consumer to {written.dtype}",
-            "or insert a component that converts",
-        ),
-    )
-
-
-def _shape(connection: Connection, written: Member, read: Member) -> Diagnostic:
-    return _mismatch(
-        "PL0609",
-        connection,
-        f"shape mismatch on `{connection.name}`: {_tile(written)}written as {shape_of(written)} "
-        f"and read as {shape_of(read)}",
-        (read.span, f"reads {shape_of(read)}"),
-        (written.span, f"writes {shape_of(written)}"),
-        expected=shape_of(written),
-        found=shape_of(read),
-        at_run_time="the consumer reads beyond what was written, or leaves a part unread",
-        suggestions=("set the same tile parameters in both instances",),
-    )
-
-
 def check_fragments(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0608, PL0611: fragments match the threads of both ends."""
-    for connection in index.program.connections:
-        source, sink = index.port(connection.producer), index.port(connection.consumer)
+    for connection, source, sink in index.connected_ports():
         if source.space != "registers":
             continue
         if source.fragment != sink.fragment:
@@ -177,30 +161,26 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
             suggestions=(f"set `warps` of role `{role.name}` to {rows // 16}",),
             subject=f"{instance}.{port.name}",
         )
-    if port.in_place:
-        other = index.contracts[instance].port(port.in_place)
-        if not same_shape(other.members[0], member):
-            yield report(
-                "PL0608",
-                f"`{instance}.{port.name}` reuses the registers of `{port.in_place}`, but has "
-                f"another shape",
-                (port.where("shape"), shape_of(member)),
-                (other.where("shape"), shape_of(other.members[0])),
-                expected=shape_of(other.members[0]),
-                found=shape_of(member),
-                at_run_time="the reader uses registers that hold no elements: always wrong results",
-                suggestions=(
-                    f"set the shape of `{port.name}` to {shape_of(other.members[0])}",
-                    "or remove `in_place`",
-                ),
-                subject=f"{instance}.{port.name}",
-            )
+    other = index.contracts[instance].port(port.in_place) if port.in_place else port
+    if not same_shape(other.members[0], member):
+        shape = shape_of(other.members[0])
+        yield report(
+            "PL0608",
+            f"`{instance}.{port.name}` reuses the registers of `{port.in_place}`, but has another "
+            f"shape",
+            (port.where("shape"), shape_of(member)),
+            (other.where("shape"), shape),
+            expected=shape,
+            found=shape_of(member),
+            at_run_time="the reader uses registers that hold no elements: always wrong results",
+            suggestions=(f"set the shape of `{port.name}` to {shape}", "or remove `in_place`"),
+            subject=f"{instance}.{port.name}",
+        )
 
 
 def check_rates(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1002: both ends move the same number of items per work tile, for every work tile."""
-    for connection in index.program.connections:
-        source, sink = index.port(connection.producer), index.port(connection.consumer)
+    for connection, source, sink in index.connected_ports():
         if source.space in ("ring", "tensor_memory") and not equal(source.rate, sink.rate):
             spans = sink.where("rate"), source.where("rate")
             yield unequal_rates(index, connection, source.rate, sink.rate, spans)
@@ -249,9 +229,8 @@ def _items(rate: Expr) -> str:
 def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0613: a launcher keyword has one type."""
     for keyword, ends in index.program.scalars:
-        ports = [(qualified_name(end), index.port(end)) for end in ends]
-        for name, port in ports[1:]:
-            first, other = ports[0]
+        (first, other), *ports = [(qualified_name(end), index.port(end)) for end in ends]
+        for name, port in ports:
             if port.type == other.type:
                 continue
             yield report(
@@ -271,13 +250,10 @@ def check_scalars(index: ProgramIndex) -> Iterator[Diagnostic]:
 
 def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0614: `proxy` of a ring port is the proxy that its operations use."""
-    for instance, contract, port in index.ports():
-        if port.space != "ring":
-            continue
-        for op in operations(contract.role(port.role).body):
-            proxy = _PROXY.get(op.verb) if op.target == port.name else None
-            if proxy is None or proxy == port.proxy:
-                continue
+    for instance, role, op in index.operations(*_PROXY):
+        ports = {port.name: port for port in index.contracts[instance].ports}
+        port, proxy = ports.get(op.target), _PROXY[op.verb]
+        if port and port.space == "ring" and port.role == role.name and port.proxy != proxy:
             yield report(
                 "PL0614",
                 f"port `{instance}.{port.name}` is declared `proxy: {port.proxy}`, but "
@@ -290,7 +266,6 @@ def check_proxies(index: ProgramIndex) -> Iterator[Diagnostic]:
                 suggestions=(f"set `proxy: {proxy}` on port `{port.name}`",),
                 subject=f"{instance}.{port.name}",
             )
-            break
 
 
 CHECKS = (check_tiles, check_fragments, check_rates, check_scalars, check_proxies)

@@ -1,13 +1,13 @@
-"""Checks of work-field values against the roles that read them, and of shared tensors."""
+"""Checks of work fields against the roles and CTAs that read them, and of shared tensors."""
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex, qualified_name
+from pipelink_rules.check.program_index import ProgramIndex, multiple, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, WorkField
-
-SAMPLES = 32
+from pipelink_rules.model.operation import repeats
+from pipelink_rules.model.source_span import Span
 
 
 def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -15,63 +15,67 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
     scheduler = index.program.scheduler[0]
     contract = index.contracts[scheduler]
     given = {field.name: field for field in contract.work.fields} if contract.work else {}
-    for instance in index.program.instances:
-        work = instance.variant.contract.work
-        if instance.name == scheduler or work is None:
-            continue
-        for field in work.fields:
+    for instance, user in index.contracts.items():
+        for field in user.work.fields if user.work and instance != scheduler else ():
             source = given.get(field.name)
-            if source and field.index_within and not _numbers_alike(source, field):
-                yield _numbered_otherwise(scheduler, instance.name, source, field)
+            if source is None:
                 continue
-            problem = _outside(contract, source, field) if source else ""
-            if source and problem:
-                yield report(
-                    "PL1001",
-                    f"`{scheduler}` can assign `{instance.name}` a value of `{field.name}` "
-                    f"{problem}",
-                    (field.span, f"allows {_range(field)}"),
-                    (source.span, f"assigns {_given(contract, source)}"),
-                    expected=_range(field),
-                    found=_given(contract, source),
-                    at_run_time=f"`{instance.name}` skips or repeats operations: hang",
-                    suggestions=(
+            if field.index_within and not _numbers_alike(source, field):
+                yield _mismatch(
+                    f"{instance}.{field.name}",
+                    f"`{scheduler}` does not number tiles by `{field.name}` as `{instance}` "
+                    f"requires",
+                    (source.span, "declares", _numbering(source)),
+                    (field.span, "requires", _numbering(field)),
+                    "tiles that other roles wait for are missing or repeated: hang",
+                    (f"set the same parameters in `{scheduler}` and `{instance}`",),
+                )
+            elif problem := _outside(contract, source, field):
+                yield _mismatch(
+                    f"{instance}.{field.name}",
+                    f"`{scheduler}` can assign `{instance}` a value of `{field.name}` {problem}",
+                    (source.span, "assigns", _given(contract, source)),
+                    (field.span, "allows", _range(field)),
+                    f"`{instance}` skips or repeats operations: hang",
+                    (
                         f"declare this range of `{field.name}` in `{scheduler}`, if it keeps it",
-                        f"or make `{instance.name}` accept every value",
+                        f"or make `{instance}` accept every value",
                     ),
-                    subject=f"{instance.name}.{field.name}",
                 )
 
 
-def _numbers_alike(source: WorkField, field: WorkField) -> bool:
-    same = source.index_within == field.index_within
-    return same and evaluate(source.index_count or "0", {}) == evaluate(
-        field.index_count or "0", {}
+def _mismatch(
+    subject: str,
+    message: str,
+    given: tuple[Span | None, str, str],
+    wanted: tuple[Span | None, str, str],
+    run: str,
+    suggestions: tuple[str, ...],
+) -> Diagnostic:
+    """Return PL1001; both ends are (span, verb, what it declares)."""
+    span, verb, expected = wanted
+    return report(
+        "PL1001",
+        message,
+        (span, f"{verb} {expected}"),
+        (given[0], f"{given[1]} {given[2]}"),
+        expected=expected,
+        found=given[2],
+        at_run_time=run,
+        suggestions=suggestions,
+        subject=subject,
     )
+
+
+def _numbers_alike(source: WorkField, field: WorkField) -> bool:
+    counts = [evaluate(item.index_count or "0", {}) for item in (source, field)]
+    return source.index_within == field.index_within and counts[0] == counts[1]
 
 
 def _numbering(field: WorkField) -> str:
-    return (
-        f"{field.index_count} tiles per value of `{field.index_within}`"
-        if field.index_within
-        else "no numbering"
-    )
-
-
-def _numbered_otherwise(
-    scheduler: str, instance: str, source: WorkField, field: WorkField
-) -> Diagnostic:
-    return report(
-        "PL1001",
-        f"`{scheduler}` does not number tiles by `{field.name}` as `{instance}` requires",
-        (field.span, f"requires {_numbering(field)}"),
-        (source.span, f"declares {_numbering(source)}"),
-        expected=_numbering(field),
-        found=_numbering(source),
-        at_run_time="tiles that other roles wait for are missing or repeated: hang",
-        suggestions=(f"set the same parameters in `{scheduler}` and `{instance}`",),
-        subject=f"{instance}.{field.name}",
-    )
+    if not field.index_within:
+        return "no numbering"
+    return f"{field.index_count} tiles per value of `{field.index_within}`"
 
 
 def _range(field: WorkField) -> str:
@@ -89,38 +93,26 @@ def _given(contract: Contract, source: WorkField) -> str:
 def _outside(contract: Contract, source: WorkField, field: WorkField) -> str:
     """Return how a value of the tile scheduler can be out of range, or ""."""
     low, high = field.minimum.literal, field.maximum.literal if field.maximum else None
-    if low and not _at_least(contract, source, low):
-        return f"below {low}"
-    if high is not None and not _at_most(contract, source, high):
-        return f"above {high}"
+    least, most = source.minimum.literal, source.maximum.literal if source.maximum else None
+    if low and (least is None or least < low):
+        values = _values(contract, source)
+        if not values or min(values) < low:
+            return f"below {low}"
+    if high is not None and (most is None or most > high):
+        values = _values(contract, source)
+        if not values or max(values) > high:
+            return f"above {high}"
     return ""
 
 
-def _at_least(contract: Contract, source: WorkField, low: int) -> bool:
-    declared = source.minimum.literal
-    if declared is not None and declared >= low:
-        return True
-    return source.value is not None and min(_values(contract, source)) >= low
-
-
-def _at_most(contract: Contract, source: WorkField, high: int) -> bool:
-    declared = source.maximum.literal if source.maximum else None
-    if declared is not None and declared <= high:
-        return True
-    return source.value is not None and max(_values(contract, source)) <= high
-
-
 def _values(contract: Contract, source: WorkField) -> list[int]:
-    """Return the value for sizes of its symbols, from their minimum up."""
-    assert source.value is not None
+    """Return the value for sizes of its symbols, from their minimum up; [] if it has none."""
+    if source.value is None:
+        return []
     symbols = {symbol.name: symbol for symbol in contract.symbols}
     found = []
     for step in (0, 1, 2, 3, 5, 8, 64, 4096, 2**20):
-        env = {}
-        for name in names(source.value):
-            symbol = symbols[name]
-            first = -(-symbol.minimum // symbol.multiple_of) * symbol.multiple_of
-            env[name] = min(first + step * symbol.multiple_of, symbol.maximum)
+        env = {name: multiple(symbols[name], step) for name in names(source.value)}
         found.append(evaluate(source.value, env))
     return found
 
@@ -153,4 +145,50 @@ def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
         )
 
 
-CHECKS = (check_field_ranges, check_tensor_order)
+def check_multicast_receivers(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL0804: no count of operations depends on a field that varies inside a cluster."""
+    program = index.program
+    scheduler = program.scheduler[0]
+    work = index.contracts[scheduler].work
+    varying = {field.name: field for field in work.fields if field.along} if work else {}
+    shared = [channel for channel in program.channels if channel.multicast]
+    if not shared or not varying:
+        return
+    consumer = qualified_name(shared[0].consumers[0])
+    for instance, name, span, what in _counts(index):
+        field = varying.get(name)
+        if field is None:
+            continue
+        axes = " and ".join(field.along)
+        yield report(
+            "PL0804",
+            f"{what} of `{instance}` depends on `{name}`, which differs between CTAs of a cluster",
+            (span, f"depends on `{name}`"),
+            (field.span, f"`{scheduler}` assigns different values of `{name}` along {axes}"),
+            (index.connection(shared[0]).span, "a multicast to all of them"),
+            expected="a field with one value in all CTAs of a cluster",
+            found=f"`{name}` varies along {axes}",
+            at_run_time="a CTA receives copies of items that it does not consume: it or the "
+            "others hang",
+            suggestions=(
+                f"perform the same number of operations for every value of `{name}`",
+                f'or disable the multicast: transfers={{"{consumer}": "ring"}}',
+            ),
+            subject=f"{scheduler}.{name}",
+        )
+
+
+def _counts(index: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
+    """Yield (instance, field, span, what) for every field that decides a count of operations."""
+    for instance, contract in index.contracts.items():
+        for role in contract.roles:
+            for repeat in repeats(role.body):
+                for name in sorted(names(repeat.count)):
+                    yield instance, name, repeat.span, "the count of a repeat"
+        for port in contract.ports:
+            for clause, expr in (("rate", port.rate), ("tx_bytes", port.tx_bytes)):
+                for name in sorted(names(expr)) if expr else ():
+                    yield instance, name, port.where(clause), f"`{clause}` of `{port.name}`"
+
+
+CHECKS = (check_field_ranges, check_tensor_order, check_multicast_receivers)
