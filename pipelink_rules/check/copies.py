@@ -27,7 +27,6 @@ from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port, TileAccess
-from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import RING
 from pipelink_rules.model.source_span import Expr
 
@@ -193,80 +192,66 @@ def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
     for channel in program.channels:
         if channel.kind != RING:
             continue
-        instance, name = channel.producer
-        port = index.port(channel.producer)
-        warps = index.home(instance, port.role).warps
-        for member in port.members:
-            sources = copied.get((instance, name, member.name), [])
-            tensors = [index.contracts[instance].port(source) for source in sources]
-            bulk = [tensor for tensor in tensors if tensor.tile is None]
-            if len(tensors) > 1 and bulk:
-                yield _twice(index, channel.producer, member, len(tensors))
-            if not tensors or bulk:
-                continue
-            copied_bytes = sum(box_bytes(tensor) for tensor in tensors) * warps
-            if copied_bytes != member_bytes(member):
-                yield _coverage(
-                    index, channel.producer, member, tensors[0], copied_bytes, len(tensors)
-                )
+        end = channel.producer
+        for member in index.port(end).members:
+            sources = copied.get((*end, member.name), [])
+            tensors = [index.contracts[end[0]].port(source) for source in sources]
+            yield from _tile_coverage(index, end, member, tensors)
     yield from _stores_cover(index, composition)
 
 
-def _twice(index: ProgramIndex, end: tuple[str, str], member: Member, times: int) -> Diagnostic:
-    port = index.port(end)
-    copies = [
-        op
-        for op in operations(index.role_of(end).body)
-        if (op.verb, op.target, op.member) == ("copy", end[1], member.name)
-    ]
-    return report(
+def _tile_coverage(
+    index: ProgramIndex, end: tuple[str, str], member: Member, tensors: list[Port]
+) -> Iterator[Diagnostic]:
+    """Check that the copies of a tile fill it; a bulk copy does so alone."""
+    tile, port, times = f"{qualified_name(end)}.{member.name}", index.port(end), len(tensors)
+    if times > 1 and any(tensor.tile is None for tensor in tensors):
+        copies = [
+            op.span
+            for instance, _, op in index.operations("copy")
+            if (instance, op.target, op.member) == (*end, member.name)
+        ]
+        yield report(
+            "PL0607",
+            f"{times} copies fill tile `{tile}`, but a bulk copy fills it alone",
+            *((span, "fills the tile") for span in copies),
+            (member.span, f"{shape_of(member)} {member.dtype}"),
+            (port.where("tx_bytes"), "expected from one bulk copy"),
+            expected="one bulk copy per tile and item",
+            found=f"{times} copies",
+            at_run_time="more bytes arrive than the full barrier expects: the consumer hangs",
+            suggestions=("remove all copies of the tile but one",),
+            subject=tile,
+        )
+    boxes = [tensor.tile for tensor in tensors if tensor.tile is not None]
+    if not boxes or len(boxes) < times:
+        return
+    warps, size = index.home(end[0], port.role).warps, member_bytes(member)
+    filled = sum(box_bytes(tensor) for tensor in tensors) * warps
+    if filled == size:
+        return
+    box, by = replace(member, shape=boxes[0].box), f", by each of {warps} warps"
+    yield report(
         "PL0607",
-        f"{times} copies fill tile `{qualified_name(end)}.{member.name}`, but a bulk copy fills "
-        f"it alone",
-        *((op.span, "fills the tile") for op in copies),
-        (member.span, f"{shape_of(member)} {member.dtype}"),
-        (port.where("tx_bytes"), "expected from one bulk copy"),
-        expected="one bulk copy per tile and item",
-        found=f"{times} copies",
-        at_run_time="more bytes arrive than the full barrier expects: the consumer hangs",
-        suggestions=("remove all copies of the tile but one",),
-        subject=f"{qualified_name(end)}.{member.name}",
-    )
-
-
-def _coverage(
-    index: ProgramIndex,
-    end: tuple[str, str],
-    member: Member,
-    tensor: Port,
-    copied_bytes: int,
-    times: int,
-) -> Diagnostic:
-    size = member_bytes(member)
-    assert tensor.tile is not None
-    box = shape_of(replace(member, shape=tensor.tile.box))
-    warps = index.home(end[0], tensor.role).warps
-    by = f", by each of {warps} warps" if warps > 1 else ""
-    return report(
-        "PL0607",
-        f"copies fill {copied_bytes:,} of the {size:,} bytes of tile "
-        f"`{qualified_name(end)}.{member.name}`"
-        if copied_bytes < size
-        else f"copies of {copied_bytes:,} bytes exceed the {size:,} bytes of tile "
-        f"`{qualified_name(end)}.{member.name}`",
-        (tensor.tile.span, f"{plural(times, 'box', 'es')} of {box}{by}"),
+        f"copies fill {filled:,} of the {size:,} bytes of tile `{tile}`"
+        if filled < size
+        else f"copies of {filled:,} bytes exceed the {size:,} bytes of tile `{tile}`",
+        (
+            boxes[0].span,
+            f"{plural(times, 'box', 'es')} of {shape_of(box)}{by if warps > 1 else ''}",
+        ),
         (member.span, f"{shape_of(member)} {member.dtype}: {size:,} bytes"),
         expected=f"{size:,} bytes per item",
-        found=f"{copied_bytes:,} bytes per item",
+        found=f"{filled:,} bytes per item",
         at_run_time="a part of the tile keeps data of an earlier item: always wrong results"
-        if copied_bytes < size
+        if filled < size
         else "the copies overwrite the memory after the tile: wrong results",
         suggestions=(
-            f"set `box` of port `{tensor.name}` to the shape of the tile: {shape_of(member)}",
+            f"set `box` of port `{tensors[0].name}` to the shape of the tile: {shape_of(member)}",
         )
         if times == 1 and warps == 1
         else (f"change boxes, copies or warps so that together they fill {size:,} bytes",),
-        subject=f"{qualified_name(end)}.{member.name}",
+        subject=tile,
     )
 
 

@@ -32,7 +32,6 @@ def check_numerical_contracts(index: ProgramIndex) -> Iterator[Diagnostic]:
                 suggestions=(f"connect components that both declare `{clause}: {given}`",),
                 subject=connection.name,
             )
-            break
 
 
 def check_flags(index: ProgramIndex) -> Iterator[Diagnostic]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.contract import Operation, Role
@@ -92,32 +92,25 @@ def _tensor_ops(
 
 def check_commit_scope(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0811: a stage filled by a multicast is released to all CTAs that fill it."""
-    for channel in index.program.channels:
-        if not channel.multicast:
+    for instance, role, op in index.operations("commit"):
+        end = (instance, op.target)
+        channel = index.protocol.channels.get(end)
+        if not op.source or not channel or not channel.multicast or end not in channel.consumers:
             continue
-        for end in channel.consumers:
-            role = index.role_of(end)
-            commits = [
-                op
-                for op in operations(role.body)
-                if op.verb == "commit" and op.source and op.target == end[1]
-            ]
-            if not commits:
-                continue
-            connection = index.connection(channel, end)
-            members = list_of(item.member for item in channel.multicast)
-            yield report(
-                "PL0811",
-                f"`{connection.name}` is a multicast, but `commit mma -> {end[1]}` of "
-                f"`{end[0]}.{role.name}` releases it only to its own CTA",
-                (commits[0].span, "arrives only in this CTA"),
-                (connection.span, f"the CTAs of a cluster load {members} for each other"),
-                expected="a ring that only its own CTA fills",
-                found=f"a multicast of {members}",
-                at_run_time="the other CTAs hang waiting for an empty stage",
-                suggestions=(f'disable the multicast: transfers={{"{".".join(end)}": "ring"}}',),
-                subject=connection.name,
-            )
+        connection = index.connection(channel, end)
+        members = list_of(item.member for item in channel.multicast)
+        yield report(
+            "PL0811",
+            f"`{connection.name}` is a multicast, but `commit mma -> {op.target}` of "
+            f"`{instance}.{role.name}` releases it only to its own CTA",
+            (op.span, "arrives only in this CTA"),
+            (connection.span, f"the CTAs of a cluster load {members} for each other"),
+            expected="a ring that only its own CTA fills",
+            found=f"a multicast of {members}",
+            at_run_time="the other CTAs hang waiting for an empty stage",
+            suggestions=(f'disable the multicast: transfers={{"{qualified_name(end)}": "ring"}}',),
+            subject=connection.name,
+        )
 
 
 CHECKS = (

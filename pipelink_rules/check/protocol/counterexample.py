@@ -8,21 +8,10 @@ that follows: they enable no other process, and a fault at them can also occur l
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.backward_search import BackwardSearch, meetings
 from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.model import WAITS, Composition, Kind, Origin, unroll
-from pipelink_rules.check.protocol.protocol_problems import (
-    Deadlock,
-    MixedGenerations,
-    MmaStillReads,
-    NoOrder,
-    NoProxyFence,
-    PhaseAliasing,
-    Problem,
-    ReversedOrder,
-    StarvedWait,
-    StoreStillReads,
-)
 from pipelink_rules.check.protocol.transition_system import (
     ORDER,
     PHASE,
@@ -37,14 +26,14 @@ MOST_ACTIONS = 4_000  # of a run
 MOST_TRIES = 8_000  # of a process in a state
 _FOLLOW = (Kind.READ, Kind.MMA, Kind.STORE, Kind.AWAIT, Kind.TOUCH)
 # problem -> what happens where it shows
-FAULTS: dict[type[Problem], str] = {
-    NoOrder: ORDER,
-    ReversedOrder: ORDER,
-    MmaStillReads: ORDER,
-    StoreStillReads: ORDER,
-    NoProxyFence: PROXY,
-    PhaseAliasing: PHASE,
-    MixedGenerations: ROUND,
+FAULTS: dict[type[problems.Problem], str] = {
+    problems.NoOrder: ORDER,
+    problems.ReversedOrder: ORDER,
+    problems.MmaStillReads: ORDER,
+    problems.StoreStillReads: ORDER,
+    problems.NoProxyFence: PROXY,
+    problems.PhaseAliasing: PHASE,
+    problems.MixedGenerations: ROUND,
 }
 
 
@@ -70,7 +59,10 @@ class Counterexample(NamedTuple):
 
 
 def find_counterexample(
-    composition: Composition, problem: Problem, limit: int = MOST_TRIES, straight: bool = True
+    composition: Composition,
+    problem: problems.Problem,
+    limit: int = MOST_TRIES,
+    straight: bool = True,
 ) -> tuple[Counterexample | None, int]:
     """Return the counterexample, if one is found within `limit` tries, and the tries left.
 
@@ -79,7 +71,7 @@ def find_counterexample(
     periods = _periods(composition)
     if periods * sum(len(process.period) for process in composition.processes) > MOST_ACTIONS:
         return None, limit
-    if isinstance(problem, (Deadlock, StarvedWait)):
+    if isinstance(problem, (problems.Deadlock, problems.StarvedWait)):
         waits = _waits(composition, problem)
         for count in (1, 2, 3):
             search = _Search(unroll(composition, count), limit, waits=waits)
@@ -104,9 +96,11 @@ def _periods(composition: Composition) -> int:
     return min(1 + max(rounds, default=1), 5)
 
 
-def _waits(composition: Composition, problem: Deadlock | StarvedWait) -> dict[int, set[Origin]]:
+def _waits(
+    composition: Composition, problem: problems.Deadlock | problems.StarvedWait
+) -> dict[int, set[Origin]]:
     """Return the processes that block each other, and the clauses they wait at."""
-    if isinstance(problem, StarvedWait):
+    if isinstance(problem, problems.StarvedWait):
         clause = problem.action.origin
         return {
             index: {clause}

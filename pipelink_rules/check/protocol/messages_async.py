@@ -1,20 +1,8 @@
 """Diagnostics about incomplete asynchronous operations: wgmma, bulk stores, tensor memory."""
 
+from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.message_parts import Case, damage, file_of, pair
 from pipelink_rules.check.protocol.model import Kind
-from pipelink_rules.check.protocol.protocol_problems import (
-    AccumulatorsInFlight,
-    MmaNotAwaited,
-    MmaStillReads,
-    NoTensorFence,
-    OrderProblem,
-    PendingProblem,
-    StoreNotAwaited,
-    StoreStillReads,
-    TensorAccessNotAwaited,
-    TensorLoadInFlight,
-    TensorMemoryOverlap,
-)
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 
@@ -29,7 +17,7 @@ _NAMES: dict[str, str] = {
 }
 
 
-def mma_still_reads(case: Case[MmaStillReads]) -> Diagnostic:
+def mma_still_reads(case: Case[problems.MmaStillReads]) -> Diagnostic:
     """PL0504: wgmma or tcgen05.mma may still read a stage that is released."""
     first = case.problem.first
     port = first.origin.name
@@ -57,7 +45,7 @@ def mma_still_reads(case: Case[MmaStillReads]) -> Diagnostic:
     )
 
 
-def _depth(case: Case[OrderProblem]) -> int | None:
+def _depth(case: Case[problems.OrderProblem]) -> int | None:
     """Return the groups that the awaits of the role leave pending inside the loop."""
     first = case.problem.first
     counts = [
@@ -70,7 +58,7 @@ def _depth(case: Case[OrderProblem]) -> int | None:
     return max(counts, default=None)
 
 
-def _lag(case: Case[OrderProblem]) -> int | None:
+def _lag(case: Case[problems.OrderProblem]) -> int | None:
     """Return the lag of the release of the stage."""
     end = case.problem.first.origin.end
     for action in case.composition.actions():
@@ -80,7 +68,7 @@ def _lag(case: Case[OrderProblem]) -> int | None:
     return None
 
 
-def accumulators_in_flight(case: Case[AccumulatorsInFlight]) -> Diagnostic:
+def accumulators_in_flight(case: Case[problems.AccumulatorsInFlight]) -> Diagnostic:
     """PL0504: wgmma may still write registers that are used."""
     action, pending = case.problem.action, case.problem.pending
     port = case.index.port(action.origin.end)
@@ -95,7 +83,7 @@ def accumulators_in_flight(case: Case[AccumulatorsInFlight]) -> Diagnostic:
     )
 
 
-def store_still_reads(case: Case[StoreStillReads]) -> Diagnostic:
+def store_still_reads(case: Case[problems.StoreStillReads]) -> Diagnostic:
     """PL0505: a bulk store may still read memory that is overwritten."""
     first, second = case.problem.origins
     depth = _depth(case)
@@ -114,7 +102,7 @@ def store_still_reads(case: Case[StoreStillReads]) -> Diagnostic:
     )
 
 
-def _restarts(case: Case[StoreStillReads]) -> tuple[str, ...]:
+def _restarts(case: Case[problems.StoreStillReads]) -> tuple[str, ...]:
     """Return why a buffer of several stages starts over in every call of its role."""
     name, first = case.problem.target, case.problem.first
     if not name.endswith("]") or name[:-2] + "1]" not in case.composition.memories:
@@ -125,7 +113,7 @@ def _restarts(case: Case[StoreStillReads]) -> tuple[str, ...]:
     )
 
 
-def mma_not_awaited(case: Case[MmaNotAwaited]) -> Diagnostic:
+def mma_not_awaited(case: Case[problems.MmaNotAwaited]) -> Diagnostic:
     """PL0504: a role exits with wgmma groups pending."""
     return _not_awaited(
         case,
@@ -135,7 +123,7 @@ def mma_not_awaited(case: Case[MmaNotAwaited]) -> Diagnostic:
     )
 
 
-def store_not_awaited(case: Case[StoreNotAwaited]) -> Diagnostic:
+def store_not_awaited(case: Case[problems.StoreNotAwaited]) -> Diagnostic:
     """PL0505: a role exits with bulk stores pending."""
     return _not_awaited(
         case,
@@ -145,7 +133,7 @@ def store_not_awaited(case: Case[StoreNotAwaited]) -> Diagnostic:
     )
 
 
-def _not_awaited(case: Case[PendingProblem], what: str, run: str, fix: str) -> Diagnostic:
+def _not_awaited(case: Case[problems.PendingProblem], what: str, run: str, fix: str) -> Diagnostic:
     problem, origin = case.problem, case.problem.action.origin
     return report(
         problem.code,
@@ -160,7 +148,7 @@ def _not_awaited(case: Case[PendingProblem], what: str, run: str, fix: str) -> D
     )
 
 
-def tensor_memory_overlap(case: Case[TensorMemoryOverlap]) -> Diagnostic:
+def tensor_memory_overlap(case: Case[problems.TensorMemoryOverlap]) -> Diagnostic:
     """PL0509: an operation on tensor memory may be incomplete when another one starts."""
     first, second = case.problem.origins
     kind = case.problem.first.kind
@@ -186,7 +174,7 @@ def tensor_memory_overlap(case: Case[TensorMemoryOverlap]) -> Diagnostic:
     )
 
 
-def _handover(case: Case[OrderProblem]) -> str:
+def _handover(case: Case[problems.OrderProblem]) -> str:
     """Return the operation with which the role of the first access hands over its item."""
     first = case.problem.first.origin
     for action in case.composition.actions():
@@ -196,7 +184,7 @@ def _handover(case: Case[OrderProblem]) -> str:
     return f"the end of {first.name}"
 
 
-def no_tensor_fence(case: Case[NoTensorFence]) -> Diagnostic:
+def no_tensor_fence(case: Case[problems.NoTensorFence]) -> Diagnostic:
     """PL0509: ordered by barriers, which do not order operations of the tensor core."""
     kinds = case.problem.first.kind, case.problem.second.kind
     first, second = case.problem.origins
@@ -219,7 +207,7 @@ def no_tensor_fence(case: Case[NoTensorFence]) -> Diagnostic:
     )
 
 
-def tensor_load_in_flight(case: Case[TensorLoadInFlight]) -> Diagnostic:
+def tensor_load_in_flight(case: Case[problems.TensorLoadInFlight]) -> Diagnostic:
     """PL0509: registers are used that tcgen05.ld may still write."""
     return _tensor_access(
         case,
@@ -230,7 +218,7 @@ def tensor_load_in_flight(case: Case[TensorLoadInFlight]) -> Diagnostic:
     )
 
 
-def tensor_access_not_awaited(case: Case[TensorAccessNotAwaited]) -> Diagnostic:
+def tensor_access_not_awaited(case: Case[problems.TensorAccessNotAwaited]) -> Diagnostic:
     """PL0509: a role exits while tcgen05.ld or .st may be incomplete."""
     action = case.problem.action
     what = "tensor store" if action.kind == Kind.TENSOR_STORE else "tensor load"
@@ -245,7 +233,7 @@ def tensor_access_not_awaited(case: Case[TensorAccessNotAwaited]) -> Diagnostic:
 
 
 def _tensor_access(
-    case: Case[PendingProblem], what: str, message: str, run: str, where: str
+    case: Case[problems.PendingProblem], what: str, message: str, run: str, where: str
 ) -> Diagnostic:
     origin = case.problem.action.origin
     return case.report(

@@ -2,18 +2,10 @@
 
 from pipelink_rules.check import types
 from pipelink_rules.check.program_index import End, ProgramIndex, qualified_name
+from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.message_parts import Case
 from pipelink_rules.check.protocol.model import ARRIVALS, Kind
 from pipelink_rules.check.protocol.process_builder import WARP
-from pipelink_rules.check.protocol.protocol_problems import (
-    ItemNotAcquired,
-    UnequalBarrierUse,
-    UnequalRates,
-    UnwrittenRead,
-    WrongArrivals,
-    WrongBytes,
-    WrongThreads,
-)
 from pipelink_rules.contract.item_layout import member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.wording import plural
@@ -23,7 +15,7 @@ from pipelink_rules.model.operation import operations
 from pipelink_rules.model.source_span import Expr
 
 
-def wrong_arrivals(case: Case[WrongArrivals]) -> Diagnostic:
+def wrong_arrivals(case: Case[problems.WrongArrivals]) -> Diagnostic:
     """PL0201: a phase gets more or fewer arrivals than its barrier counts."""
     problem, index, channel = case.problem, case.index, case.ring
     full = problem.target.endswith(".full")
@@ -88,7 +80,7 @@ def _declared(index: ProgramIndex, end: End) -> int:
     return evaluate(port.arrivals, {}) if port.space in ("ring", "tensor_memory") else 4
 
 
-def _per_end(case: Case[WrongArrivals], ctas: int) -> dict[End, int]:
+def _per_end(case: Case[problems.WrongArrivals], ctas: int) -> dict[End, int]:
     """Return the arrivals per port on the phase of the problem; `ctas` perform the same."""
     target, item, items = case.problem.target, case.problem.item, case.problem.items
     performed: dict[End, int] = {}
@@ -111,7 +103,7 @@ def _missing_arrival(role: Role, port: str, full: bool) -> str:
     return f"add `release {port} lag 0` to role `{role.name}`, after the loop and its last `await`"
 
 
-def wrong_bytes(case: Case[WrongBytes]) -> Diagnostic:
+def wrong_bytes(case: Case[problems.WrongBytes]) -> Diagnostic:
     """PL0202: expected and copied bytes differ."""
     problem, index, channel = case.problem, case.index, case.ring
     expected, copied = problem.expected, problem.copied
@@ -158,7 +150,7 @@ def wrong_bytes(case: Case[WrongBytes]) -> Diagnostic:
     )
 
 
-def item_not_acquired(case: Case[ItemNotAcquired]) -> Diagnostic:
+def item_not_acquired(case: Case[problems.ItemNotAcquired]) -> Diagnostic:
     """PL0209: an item is used before it is acquired or waited for."""
     origin = case.problem.action.origin
     port = case.index.port(origin.end)
@@ -173,7 +165,7 @@ def item_not_acquired(case: Case[ItemNotAcquired]) -> Diagnostic:
     )
 
 
-def unequal_rates(case: Case[UnequalRates]) -> Diagnostic:
+def unequal_rates(case: Case[problems.UnequalRates]) -> Diagnostic:
     """PL1002: a consumer consumes more or fewer items per work tile than are produced."""
     problem, index = case.problem, case.index
     connection = index.connection(case.ring, problem.consumer.end)
@@ -190,7 +182,7 @@ def unequal_rates(case: Case[UnequalRates]) -> Diagnostic:
     )
 
 
-def wrong_threads(case: Case[WrongThreads]) -> Diagnostic:
+def wrong_threads(case: Case[problems.WrongThreads]) -> Diagnostic:
     """PL0302: the count of a named barrier is not the number of threads that arrive."""
     problem = case.problem
     assert problem.action is not None
@@ -211,7 +203,7 @@ def wrong_threads(case: Case[WrongThreads]) -> Diagnostic:
     )
 
 
-def unequal_barrier_use(case: Case[UnequalBarrierUse]) -> Diagnostic:
+def unequal_barrier_use(case: Case[problems.UnequalBarrierUse]) -> Diagnostic:
     """PL0302: the roles of a named barrier use it unequally often."""
     problem = case.problem
     found, wanted, origin = problem.found, problem.expected, problem.action.origin
@@ -230,7 +222,7 @@ def unequal_barrier_use(case: Case[UnequalBarrierUse]) -> Diagnostic:
     )
 
 
-def unwritten_read(case: Case[UnwrittenRead]) -> Diagnostic:
+def unwritten_read(case: Case[problems.UnwrittenRead]) -> Diagnostic:
     """PL0503: data is read that no operation writes."""
     origin, channel = case.problem.action.origin, case.channel
     writer = channel.producer if channel else origin.end

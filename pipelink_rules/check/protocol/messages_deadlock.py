@@ -1,11 +1,11 @@
 """Diagnostics about liveness: the wait cycle, and the stage counts that break it."""
 
 from pipelink_rules.check.program_index import qualified_name
+from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.analyze import is_live
 from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.message_parts import Case
 from pipelink_rules.check.protocol.model import WAITS, Action
-from pipelink_rules.check.protocol.protocol_problems import Deadlock, Edge, StarvedWait
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.program import RING, Channel
@@ -13,7 +13,7 @@ from pipelink_rules.model.program import RING, Channel
 MOST_STAGES = 32
 
 
-def deadlock(case: Case[Deadlock]) -> Diagnostic:
+def deadlock(case: Case[problems.Deadlock]) -> Diagnostic:
     """PL0401: roles wait for each other in a cycle."""
     problem, index = case.problem, case.index
     steps = _steps(EventGraph(case.composition), problem.cycle)
@@ -44,7 +44,7 @@ def deadlock(case: Case[Deadlock]) -> Diagnostic:
     )
 
 
-def _steps(graph: EventGraph, cycle: tuple[Edge, ...]) -> list[Action]:
+def _steps(graph: EventGraph, cycle: tuple[problems.Edge, ...]) -> list[Action]:
     """Return the actions on the cycle that wait or are waited for, in order of execution."""
     nodes = [node for node, _, _ in cycle]
     kept = []
@@ -69,7 +69,7 @@ def _lines(steps: list[Action]) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _more_stages(case: Case[Deadlock], channels: list[Channel]) -> tuple[str, ...]:
+def _more_stages(case: Case[problems.Deadlock], channels: list[Channel]) -> tuple[str, ...]:
     """Return the smallest stage counts that break the cycle, one ring at a time."""
     found = []
     for channel in {channel.name: channel for channel in channels}.values():
@@ -90,7 +90,7 @@ def _stages_help(channel: Channel, stages: int, more: int) -> str:
     return f"{edit} ({more:,} more bytes of shared memory)"
 
 
-def starved_wait(case: Case[StarvedWait]) -> Diagnostic:
+def starved_wait(case: Case[problems.StarvedWait]) -> Diagnostic:
     """PL0401: the last wait of a role is for an arrival that no role performs."""
     problem = case.problem
     origin, found, wanted = problem.action.origin, problem.found, problem.expected

@@ -1,21 +1,14 @@
 """Diagnostics about order: races, missing fences and phase aliasing."""
 
 from pipelink_rules.check.program_index import qualified_name
+from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.message_parts import Case, damage, file_of, pair
 from pipelink_rules.check.protocol.model import READS, Kind
-from pipelink_rules.check.protocol.protocol_problems import (
-    MixedGenerations,
-    NoOrder,
-    NoProxyFence,
-    OrderProblem,
-    PhaseAliasing,
-    ReversedOrder,
-)
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.wording import plural
 
 
-def no_order(case: Case[NoOrder]) -> Diagnostic:
+def no_order(case: Case[problems.NoOrder]) -> Diagnostic:
     """PL0501: two accesses of one stage are not ordered."""
     first, second = case.problem.origins
     return pair(
@@ -27,7 +20,7 @@ def no_order(case: Case[NoOrder]) -> Diagnostic:
     )
 
 
-def _order_help(problem: OrderProblem) -> str:
+def _order_help(problem: problems.OrderProblem) -> str:
     first, second = problem.origins
     if first.owner == second.owner:
         return f"add a `sync` of all warps of `{first.owner}` between the two"
@@ -38,7 +31,7 @@ def _order_help(problem: OrderProblem) -> str:
     return f"move `commit {first.name}` after `{first.text}`, and the wait before `{second.text}`"
 
 
-def reversed_order(case: Case[ReversedOrder]) -> Diagnostic:
+def reversed_order(case: Case[problems.ReversedOrder]) -> Diagnostic:
     """PL0503: two accesses of one stage are always in the reverse order."""
     first, second = case.problem.origins
     return pair(
@@ -52,7 +45,7 @@ def reversed_order(case: Case[ReversedOrder]) -> Diagnostic:
     )
 
 
-def no_proxy_fence(case: Case[NoProxyFence]) -> Diagnostic:
+def no_proxy_fence(case: Case[problems.NoProxyFence]) -> Diagnostic:
     """PL0502: no proxy fence between a generic access and a later asynchronous one."""
     first, second = case.problem.origins
     ports = {port.name: port for port in case.index.contracts[first.instance].ports}
@@ -75,7 +68,7 @@ def no_proxy_fence(case: Case[NoProxyFence]) -> Diagnostic:
     )
 
 
-def phase_aliasing(case: Case[PhaseAliasing]) -> Diagnostic:
+def phase_aliasing(case: Case[problems.PhaseAliasing]) -> Diagnostic:
     """PL0203: a wait or an arrival can be about another phase of its barrier."""
     problem, origin = case.problem, case.problem.action.origin
     stages = plural(case.stages[case.ring.name], "stage")
@@ -103,7 +96,7 @@ def phase_aliasing(case: Case[PhaseAliasing]) -> Diagnostic:
     )
 
 
-def mixed_generations(case: Case[MixedGenerations]) -> Diagnostic:
+def mixed_generations(case: Case[problems.MixedGenerations]) -> Diagnostic:
     """PL0303: a role can arrive twice at a named barrier before it completes once."""
     first, second = case.problem.origins
     return case.report(

@@ -10,8 +10,8 @@ from pipelink_rules.check.protocol import (
     messages_counts,
     messages_deadlock,
     messages_order,
-    protocol_problems,
 )
+from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.analyze import Found, find_problems
 from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counterexample
 from pipelink_rules.check.protocol.message_parts import Case
@@ -21,30 +21,30 @@ from pipelink_rules.check.protocol.render_counterexample import lines
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 
 # Each function takes a Case of its class of problem.
-MESSAGES: dict[type[protocol_problems.Problem], Callable[[Any], Diagnostic]] = {
-    protocol_problems.ItemNotAcquired: messages_counts.item_not_acquired,
-    protocol_problems.UnequalRates: messages_counts.unequal_rates,
-    protocol_problems.WrongArrivals: messages_counts.wrong_arrivals,
-    protocol_problems.WrongBytes: messages_counts.wrong_bytes,
-    protocol_problems.WrongThreads: messages_counts.wrong_threads,
-    protocol_problems.UnequalBarrierUse: messages_counts.unequal_barrier_use,
-    protocol_problems.UnwrittenRead: messages_counts.unwritten_read,
-    protocol_problems.Deadlock: messages_deadlock.deadlock,
-    protocol_problems.StarvedWait: messages_deadlock.starved_wait,
-    protocol_problems.MmaStillReads: messages_async.mma_still_reads,
-    protocol_problems.AccumulatorsInFlight: messages_async.accumulators_in_flight,
-    protocol_problems.MmaNotAwaited: messages_async.mma_not_awaited,
-    protocol_problems.StoreStillReads: messages_async.store_still_reads,
-    protocol_problems.StoreNotAwaited: messages_async.store_not_awaited,
-    protocol_problems.TensorMemoryOverlap: messages_async.tensor_memory_overlap,
-    protocol_problems.TensorLoadInFlight: messages_async.tensor_load_in_flight,
-    protocol_problems.TensorAccessNotAwaited: messages_async.tensor_access_not_awaited,
-    protocol_problems.NoTensorFence: messages_async.no_tensor_fence,
-    protocol_problems.MixedGenerations: messages_order.mixed_generations,
-    protocol_problems.PhaseAliasing: messages_order.phase_aliasing,
-    protocol_problems.ReversedOrder: messages_order.reversed_order,
-    protocol_problems.NoOrder: messages_order.no_order,
-    protocol_problems.NoProxyFence: messages_order.no_proxy_fence,
+MESSAGES: dict[type[problems.Problem], Callable[[Any], Diagnostic]] = {
+    problems.ItemNotAcquired: messages_counts.item_not_acquired,
+    problems.UnequalRates: messages_counts.unequal_rates,
+    problems.WrongArrivals: messages_counts.wrong_arrivals,
+    problems.WrongBytes: messages_counts.wrong_bytes,
+    problems.WrongThreads: messages_counts.wrong_threads,
+    problems.UnequalBarrierUse: messages_counts.unequal_barrier_use,
+    problems.UnwrittenRead: messages_counts.unwritten_read,
+    problems.Deadlock: messages_deadlock.deadlock,
+    problems.StarvedWait: messages_deadlock.starved_wait,
+    problems.MmaStillReads: messages_async.mma_still_reads,
+    problems.AccumulatorsInFlight: messages_async.accumulators_in_flight,
+    problems.MmaNotAwaited: messages_async.mma_not_awaited,
+    problems.StoreStillReads: messages_async.store_still_reads,
+    problems.StoreNotAwaited: messages_async.store_not_awaited,
+    problems.TensorMemoryOverlap: messages_async.tensor_memory_overlap,
+    problems.TensorLoadInFlight: messages_async.tensor_load_in_flight,
+    problems.TensorAccessNotAwaited: messages_async.tensor_access_not_awaited,
+    problems.NoTensorFence: messages_async.no_tensor_fence,
+    problems.MixedGenerations: messages_order.mixed_generations,
+    problems.PhaseAliasing: messages_order.phase_aliasing,
+    problems.ReversedOrder: messages_order.reversed_order,
+    problems.NoOrder: messages_order.no_order,
+    problems.NoProxyFence: messages_order.no_proxy_fence,
 }
 
 
@@ -61,13 +61,13 @@ def check_protocol(
 
 
 def to_diagnostics(
-    index: ProgramIndex, found: Iterable[Found[protocol_problems.Problem]]
+    index: ProgramIndex, found: Iterable[Found[problems.Problem]]
 ) -> Iterator[Diagnostic]:
     """Yield a diagnostic per subject and group of problems that are consequences of each other.
 
     Each has the shortest counterexample that a bounded search finds, if it finds one.
     """
-    reported: dict[tuple[int, str], tuple[Diagnostic, Found[protocol_problems.Problem]]] = {}
+    reported: dict[tuple[int, str], tuple[Diagnostic, Found[problems.Problem]]] = {}
     for case in sorted(found, key=lambda case: case.problem.rank):
         diagnostic = MESSAGES[type(case.problem)](Case(**vars(case), index=index))
         reported.setdefault((case.problem.rank // 10, diagnostic.subject), (diagnostic, case))
