@@ -12,6 +12,7 @@ from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.placement import BARRIER_TABLE, PlacementProblem
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.place import relaxations
 from pipelink_rules.place.greedy import ids
 from pipelink_rules.place.infeasible_launch import launch_infeasibilities, per_sm, ungroupable
 from pipelink_rules.place.rectangles import (
@@ -22,14 +23,6 @@ from pipelink_rules.place.rectangles import (
     live_bytes,
     minimum_stages,
     rectangles,
-)
-from pipelink_rules.place.relaxations import (
-    only_launch,
-    only_named,
-    only_shared,
-    only_tensor,
-    shared_relaxations,
-    tensor_relaxations,
 )
 from pipelink_rules.place.solve import solve
 from pipelink_rules.solver.session import UNKNOWN, UNSAT, Session
@@ -43,7 +36,7 @@ def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic,
     """Return what arithmetic alone excludes: one error per resource, with relaxations that fit."""
     return (
         *_shared(problem, rlimit),
-        *columns_exceeded(problem, lambda: tensor_relaxations(problem, rlimit)),
+        *columns_exceeded(problem, lambda: relaxations.tensor_relaxations(problem, rlimit)),
         *_named(problem),
         *launch_infeasibilities(problem, rlimit),
     )
@@ -53,10 +46,10 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     """Return why the solver found no placement: each resource is solved alone."""
     found, unknown = [], []
     for resource, only, refusal in (
-        ("shared memory", only_shared, _fragmented),
-        ("named barriers", only_named, _uncolorable),
-        ("warps and registers", only_launch, ungroupable),
-        ("tensor memory", only_tensor, columns_fragmented),
+        ("shared memory", relaxations.only_shared, _fragmented),
+        ("named barriers", relaxations.only_named, _uncolorable),
+        ("warps and registers", relaxations.only_launch, ungroupable),
+        ("tensor memory", relaxations.only_tensor, columns_fragmented),
     ):
         verdict = solve(only(problem), None, rlimit)
         if verdict == UNSAT:
@@ -93,7 +86,7 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
         for other, size in sorted(live_bytes(items).items())
         if size > limit and other != phase
     ]
-    suggestions = shared_relaxations(problem, rlimit) or (
+    suggestions = relaxations.shared_relaxations(problem, rlimit) or (
         f"use smaller tiles: {where} must shrink by {most - limit:,} bytes, and no smaller "
         "stage count or occupancy achieves that",
     )
@@ -142,7 +135,7 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     names = conflict_core(items, limit, rlimit)
     by_name = {item.name: item for item in items}
     odd = [item for item in items if item.bytes % item.align]
-    suggestions = list(shared_relaxations(problem, rlimit))
+    suggestions = list(relaxations.shared_relaxations(problem, rlimit))
     if odd:
         listed = list_of(item.name for item in odd[:SHOWN])
         suggestions.append(f"round these sizes up to their alignment: {listed}")

@@ -7,15 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from pipelink_rules.check.protocol import cases
 from pipelink_rules.check.protocol.async_groups import in_flight
-from pipelink_rules.check.protocol.cases import (
-    Item,
-    Stages,
-    looping,
-    ranges,
-    sequences,
-    stage_choices,
-)
 from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.liveness import order_of
@@ -98,8 +91,8 @@ class Found(Generic[P]):
 
     problem: P
     composition: Composition
-    stages: Stages
-    work: list[Item]
+    stages: cases.Stages
+    work: list[cases.Item]
 
 
 def find_problems(
@@ -111,12 +104,12 @@ def find_problems(
     Raise TooManyOperations.
     """
     program = protocol.program
-    choices = stage_choices(program) if stages is None else [dict(stages)]
-    fields, loops = ranges(program), looping(program)
+    choices = cases.stage_choices(program) if stages is None else [dict(stages)]
+    fields, loops = cases.ranges(program), cases.looping(program)
     found: dict[tuple[object, ...], Found[Problem]] = {}
     for number, choice in enumerate(choices):
         counts = {choice[name] for name in loops}
-        for place, work in enumerate(sequences(fields, counts, short=number > 0)):
+        for place, work in enumerate(cases.sequences(fields, counts, short=number > 0)):
             last = place % 2 == 1  # adjacent trip counts, in both orders
             composition, problems = compose(protocol, choice, work, self_last=last)
             problems = problems or list(analyze_case(composition))
@@ -131,7 +124,7 @@ def find_problems(
     return list(found.values())
 
 
-def is_live(protocol: ProtocolIndex, stages: Mapping[str, int], work: list[Item]) -> bool:
+def is_live(protocol: ProtocolIndex, stages: Mapping[str, int], work: list[cases.Item]) -> bool:
     """Return whether these stage counts run without a deadlock."""
     composition, problems = compose(protocol, stages, work)
     return not problems and not any(
