@@ -27,10 +27,6 @@ class ProgramIndex:
         """The look-ups of the protocol."""
         return ProtocolIndex(self.program)
 
-    @cached_property
-    def _homes(self) -> dict[tuple[str, str], ProgramRole]:
-        return {member: role for role in self.program.roles for member in role.members}
-
     def ports(self) -> Iterator[tuple[str, Contract, Port]]:
         """Yield (instance, contract, port) for every port of the program."""
         for instance, contract in self.contracts.items():
@@ -65,17 +61,13 @@ class ProgramIndex:
 
     def home(self, instance: str, role: str) -> ProgramRole:
         """Return the program role that runs a role of an instance."""
-        return self._homes[instance, role]
-
-    def connections_of(self, channel: Channel) -> tuple[Connection, ...]:
-        """Return the connections that a channel carries, in order of its consumers."""
-        by_consumer = {item.consumer: item for item in self.program.connections}
-        return tuple(by_consumer[end] for end in channel.consumers)
+        return next(item for item in self.program.roles if (instance, role) in item.members)
 
     def connection(self, channel: Channel, *ends: End) -> Connection:
         """Return the connection of a channel whose consumer is among `ends`, else its first."""
-        found = self.connections_of(channel)
-        return next((item for item in found if item.consumer in ends), found[0])
+        by_consumer = {item.consumer: item for item in self.program.connections}
+        consumers = [end for end in channel.consumers if end in ends] or channel.consumers
+        return by_consumer[consumers[0]]
 
 
 def multiple(symbol: Symbol, step: int) -> int:

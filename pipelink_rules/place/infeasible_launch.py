@@ -40,8 +40,8 @@ def launch_infeasibilities(problem: PlacementProblem, rlimit: int) -> Iterator[D
                     f"role `{role.name}` needs {role.minimum} registers; every warp has "
                     f"{shape.entry}",
                     role.span,
-                    expected=f"at most {shape.entry} registers: {target.name} has no setmaxnreg, "
-                    "so all warps have the same number",
+                    expected=f"at most {shape.entry} registers: {problem.target} has no "
+                    "setmaxnreg, so all warps have the same number",
                     found=f"{role.minimum} registers, {launch} ({per_sm(problem)})",
                     suggestions=relaxations or ("use a smaller tile or fewer warps",),
                     subject=role.name,

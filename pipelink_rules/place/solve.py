@@ -8,12 +8,7 @@ hints.
 from collections.abc import Mapping
 
 from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.model.placement import (
-    BARRIER_TABLE,
-    Placement,
-    PlacementProblem,
-    Warpgroup,
-)
+from pipelink_rules.model.placement import BARRIER_TABLE, Placement, PlacementProblem, Warpgroup
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import objective, warps
 from pipelink_rules.place.greedy import first_fit, lowest_ids, suggest_stages

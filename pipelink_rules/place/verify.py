@@ -153,11 +153,7 @@ def _table(problem: PlacementProblem, placement: Placement, size: int) -> Iterat
 def _tensor_memory(problem: PlacementProblem, placement: Placement) -> Iterator[str]:
     """Yield overlaps in tensor memory and invalid sizes: a power of two, at least 32 columns."""
     counts, first = dict(placement.stages), dict(placement.columns)
-    yield from _same_names(
-        "tensor memory of",
-        [n.name for n in problem.tensor],
-        placement.columns,
-    )
+    yield from _same_names("tensor memory of", [n.name for n in problem.tensor], placement.columns)
     size = placement.tensor_columns
     if (size or problem.tensor) and (size < 32 or size & size - 1):
         yield f"tensor memory: {size} columns cannot be allocated"

@@ -12,6 +12,7 @@ Whether an operation must precede another is decided by holding up one warp at i
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 from pipelink_rules.check.protocol.model import Origin
@@ -232,10 +233,10 @@ def _accesses(group: Group, cleared: Collection[str]) -> Iterator[GroupProblem]:
         for position, step in enumerate(line.steps)
         if step.kind in (READ, WRITE)
     ]
-    for one in places:
-        for other in places:
-            if one < other and _conflict(group, one, other):
-                yield from _pair(order, one, other)
+    for one, other in combinations(places, 2):
+        a, b = _step(group, one), _step(group, other)
+        if _same(a, b) and WRITE in (a.kind, b.kind):
+            yield from _pair(order, one, other)
     for place in places:
         step = _step(group, place)
         if step.kind == READ and step.target not in cleared:
@@ -248,11 +249,6 @@ def _step(group: Group, place: Place) -> GroupOp:
 
 def _same(a: GroupOp, b: GroupOp) -> bool:
     return a.target == b.target and (a.piece == b.piece or ALL in (a.piece, b.piece))
-
-
-def _conflict(group: Group, one: Place, other: Place) -> bool:
-    a, b = _step(group, one), _step(group, other)
-    return _same(a, b) and WRITE in (a.kind, b.kind)
 
 
 def _pair(order: Order, one: Place, other: Place) -> Iterator[AccessProblem]:

@@ -94,10 +94,7 @@ def _later(index: ProgramIndex, numbered: TileNumbering, problem: WaitForLaterIt
         expected=f"at most {plural(made, 'signal')}: those of {lower}",
         found=wanted,
         at_run_time="a CTA waits for a tile that it would process later: hang",
-        suggestions=(
-            f"wait only for {lower}",
-            "or assign this tile later in the tile scheduler",
-        ),
+        suggestions=(f"wait only for {lower}", "or assign this tile later in the tile scheduler"),
         subject=f"{owner}: {target}",
     )
 

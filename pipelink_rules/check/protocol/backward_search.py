@@ -9,10 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from pipelink_rules.check.protocol.model import WRITES, Action, Kind, Origin
-from pipelink_rules.check.protocol.transition_system import Fault, Place, RunState, TransitionSystem
+from pipelink_rules.check.protocol.transition_system import (
+    Fault,
+    Place,
+    RunState,
+    RunStep,
+    TransitionSystem,
+)
 
 MOST_PAIRS = 16
-Steps = tuple[tuple[int, int, bool], ...]  # process, position, whether a copy lands
 
 
 class BackwardSearch:
@@ -21,7 +26,7 @@ class BackwardSearch:
     def __init__(self, system: TransitionSystem):
         self.system = system
         self.state: RunState = system.start()
-        self.steps: list[tuple[int, int, bool]] = []
+        self.steps: list[RunStep] = []
         self._barred: dict[int, int] = {}  # process -> position that it may not go beyond
         self._held: Place | None = None  # a copy that does not land
         self._requested: list[int] = []
@@ -66,7 +71,7 @@ class BackwardSearch:
             after, _ = self.system.act(self.state, index)
             if after is None:
                 return False
-        self.steps.append((index, at, False))
+        self.steps.append(RunStep(index, at))
         self.state = after
         return True
 
@@ -78,7 +83,7 @@ class BackwardSearch:
             if (index, position) in self.state.flying:
                 if (index, position) == self._held:
                     return False
-                self.steps.append((index, position, True))
+                self.steps.append(RunStep(index, position, True))
                 self.state = self.system.land(self.state, (index, position))
         return True
 
@@ -86,7 +91,7 @@ class BackwardSearch:
         """Perform the action that was reached and return its fault."""
         index, position = place
         after, fault = self.system.act(self.state, index)
-        self.steps.append((index, position, False))
+        self.steps.append(RunStep(index, position))
         if after is not None:
             self.state = after
         return fault
@@ -94,7 +99,7 @@ class BackwardSearch:
 
 def meetings(
     system: TransitionSystem, first: Origin, second: Origin
-) -> Iterator[tuple[Steps, Fault]]:
+) -> Iterator[tuple[tuple[RunStep, ...], Fault]]:
     """Yield runs in which two accesses of a stage conflict, for the first of their pairs."""
     at: dict[tuple[str, int], list[Place]] = defaultdict(list)  # memory, item
     for y in _places(system, second):

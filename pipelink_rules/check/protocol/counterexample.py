@@ -19,6 +19,7 @@ from pipelink_rules.check.protocol.transition_system import (
     ROUND,
     Fault,
     RunState,
+    RunStep,
     TransitionSystem,
 )
 
@@ -37,23 +38,15 @@ FAULTS: dict[type[problems.Problem], str] = {
 }
 
 
-class CounterexampleStep(NamedTuple):
-    """The next action of a process, or the completion of its copy (`lands`)."""
-
-    process: int
-    position: int
-    lands: bool = False
-
-
 # steps, the state after them (None: there is none), the fault of the last one
-Move = tuple[tuple[CounterexampleStep, ...], RunState | None, Fault | None]
+Move = tuple[tuple[RunStep, ...], RunState | None, Fault | None]
 
 
 class Counterexample(NamedTuple):
     """A run into a problem.  `fault`: that of its last step; None: `stuck` wait forever."""
 
     run: Composition
-    steps: tuple[CounterexampleStep, ...]
+    steps: tuple[RunStep, ...]
     fault: Fault | None
     stuck: tuple[tuple[int, int], ...] = ()  # process, position of the wait
 
@@ -121,7 +114,7 @@ class _Search:
         self.system = TransitionSystem(run)
         self.run, self.left, self.waits = run, limit, waits or {}
         self.wanted: Callable[[Fault], bool] = lambda fault: False
-        self.came: dict[RunState, tuple[RunState, tuple[CounterexampleStep, ...]] | None] = {}
+        self.came: dict[RunState, tuple[RunState, tuple[RunStep, ...]] | None] = {}
 
     def between(self, fault: Fault, clauses: list[Origin]) -> bool:
         """Return whether a fault is about these clauses."""
@@ -137,7 +130,7 @@ class _Search:
         if not self.system.usable:
             return None
         found = [
-            Counterexample(self.run, tuple(CounterexampleStep(*step) for step in steps), fault)
+            Counterexample(self.run, steps, fault)
             for steps, fault in meetings(self.system, *clauses)
             if self.wanted(fault)
         ]
@@ -153,8 +146,7 @@ class _Search:
             return None
         if self._stuck(search.state) != stuck:
             return None
-        steps = tuple(CounterexampleStep(*step) for step in search.steps)
-        return Counterexample(self.run, steps, None, stuck)
+        return Counterexample(self.run, tuple(search.steps), None, stuck)
 
     def search(self) -> Counterexample | None:
         """Return the counterexample with the fewest steps."""
@@ -175,7 +167,7 @@ class _Search:
                 stuck = self._stuck(state)
                 if stuck:
                     passed = [
-                        CounterexampleStep(index, place)
+                        RunStep(index, place)
                         for index, position in stuck
                         for place in range(state.positions[index], position)
                     ]
@@ -195,16 +187,16 @@ class _Search:
         for index in range(len(self.run.processes)):
             yield from self._block(state, index)
         for place in sorted(state.flying):
-            yield (CounterexampleStep(*place, True),), self.system.land(state, place), None
+            yield (RunStep(*place, True),), self.system.land(state, place), None
 
     def _block(self, state: RunState, index: int) -> Iterator[Move]:
         """Yield the actions up to the next one that another process may observe."""
-        steps: list[CounterexampleStep] = []
+        steps: list[RunStep] = []
         now, before = state, str(Kind.WAIT)
         while (action := self.system.action(now, index)) is not None:
             if action.kind in WAITS and before not in WAITS:
                 break
-            step = CounterexampleStep(index, now.positions[index])
+            step = RunStep(index, now.positions[index])
             after, fault = self.system.act(now, index)
             if fault is not None:
                 yield (*steps, step), None, fault
@@ -253,8 +245,8 @@ class _Search:
                         state, moved = after, True
         return state
 
-    def _steps(self, state: RunState) -> tuple[CounterexampleStep, ...]:
-        parts: list[tuple[CounterexampleStep, ...]] = []
+    def _steps(self, state: RunState) -> tuple[RunStep, ...]:
+        parts: list[tuple[RunStep, ...]] = []
         while (came := self.came[state]) is not None:
             state, steps = came
             parts.append(steps)

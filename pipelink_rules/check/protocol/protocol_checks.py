@@ -55,9 +55,20 @@ def check_protocol(
     try:
         found = find_problems(index.protocol, stages)
     except TooManyOperations as long:
-        yield _too_long(long)
-        return
-    yield from to_diagnostics(index, found)
+        origin = long.origin
+        yield report(
+            "PL0402",
+            f"role `{origin.owner}` has more than {MOST_ACTIONS:,} operations per work tile",
+            (origin.span, "repeated too often to be analyzed"),
+            expected=f"at most {MOST_ACTIONS:,} operations per work tile",
+            suggestions=(
+                "make the count of the repeat a work field: such loops are analyzed for small "
+                "counts and those around the stage counts",
+            ),
+            subject=origin.owner,
+        )
+    else:
+        yield from to_diagnostics(index, found)
 
 
 def to_diagnostics(
@@ -75,21 +86,6 @@ def to_diagnostics(
     for diagnostic, case in reported.values():
         run, left = find_counterexample(case.composition, case.problem, left)
         yield replace(diagnostic, counterexample=lines(run)) if run else diagnostic
-
-
-def _too_long(long: TooManyOperations) -> Diagnostic:
-    origin = long.origin
-    return report(
-        "PL0402",
-        f"role `{origin.owner}` has more than {MOST_ACTIONS:,} operations per work tile",
-        (origin.span, "repeated too often to be analyzed"),
-        expected=f"at most {MOST_ACTIONS:,} operations per work tile",
-        suggestions=(
-            "make the count of the repeat a work field: such loops are analyzed for small counts "
-            "and those around the stage counts",
-        ),
-        subject=origin.owner,
-    )
 
 
 CHECKS = (check_protocol,)

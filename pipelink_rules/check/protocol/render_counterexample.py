@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-from pipelink_rules.check.protocol.counterexample import Counterexample, CounterexampleStep
+from pipelink_rules.check.protocol.counterexample import Counterexample
 from pipelink_rules.check.protocol.model import Action, Kind
 from pipelink_rules.check.protocol.transition_system import (
     ORDER,
@@ -11,6 +11,7 @@ from pipelink_rules.check.protocol.transition_system import (
     PROXY,
     Fault,
     RunState,
+    RunStep,
     TransitionSystem,
 )
 
@@ -66,7 +67,7 @@ class _Renderer:
             for place, (number, line) in enumerate(zip(numbers, reported, strict=True), 1)
         )
 
-    def _gathered(self) -> tuple[CounterexampleStep, ...]:
+    def _gathered(self) -> tuple[RunStep, ...]:
         """Return the same steps, reordered for few changes between processes."""
         steps = self.counterexample.steps
         body = list(steps[:-1] if self.counterexample.fault else steps)
@@ -91,7 +92,7 @@ class _Renderer:
         fault = self.system.act(state, last.process)[1]
         return (*found, last) if fault == self.counterexample.fault else steps
 
-    def _do(self, state: RunState, step: CounterexampleStep) -> RunState | None:
+    def _do(self, state: RunState, step: RunStep) -> RunState | None:
         place = (step.process, step.position)
         if step.lands:
             return self.system.land(state, place) if place in state.flying else None
@@ -100,7 +101,7 @@ class _Renderer:
         after, fault = self.system.act(state, step.process)
         return None if fault else after
 
-    def _rows(self, steps: tuple[CounterexampleStep, ...]) -> list[_Row]:
+    def _rows(self, steps: tuple[RunStep, ...]) -> list[_Row]:
         rows: list[_Row] = []
         for step in steps:
             action = self.system.at((step.process, step.position))
@@ -116,7 +117,7 @@ class _Renderer:
                 rows.append(row)
         return _repeated(rows)
 
-    def _idle(self, step: CounterexampleStep, action: Action) -> bool:
+    def _idle(self, step: RunStep, action: Action) -> bool:
         """Return whether it awaits groups of which none is pending."""
         groups = self.system.pending[step.process][step.position]
         awaited = [group for group in groups if self.system.at(group).kind == action.target]
@@ -151,7 +152,7 @@ class _Renderer:
         item = f" for {_at(*where)}" if where else ""
         return f"{self._who(place[0], action)}: {action.origin.text} hangs{item}"
 
-    def _fault(self, steps: tuple[CounterexampleStep, ...], fault: Fault) -> str:
+    def _fault(self, steps: tuple[RunStep, ...], fault: Fault) -> str:
         state = self.system.start()
         for step in steps[:-1]:
             if step.lands:

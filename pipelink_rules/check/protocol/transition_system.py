@@ -41,6 +41,14 @@ class Fault(NamedTuple):
     others: tuple[Place, ...] = ()
 
 
+class RunStep(NamedTuple):
+    """The next action of a process, or the completion of its copy (`lands`)."""
+
+    process: int
+    position: int
+    lands: bool = False
+
+
 class RunState(NamedTuple):
     """Everything that decides what can happen next."""
 
