@@ -5,7 +5,7 @@ Arithmetic comes first and reports every exceeded resource in one run.  Only wha
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of, plural
@@ -36,7 +36,7 @@ def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic,
     """Return what arithmetic alone excludes: one error per resource, with relaxations that fit."""
     return (
         *_shared(problem, rlimit),
-        *columns_exceeded(problem, lambda: relaxations.tensor_relaxations(problem, rlimit)),
+        *columns_exceeded(problem, rlimit),
         *_named(problem),
         *launch_infeasibilities(problem, rlimit),
     )
@@ -280,16 +280,13 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
 # Tensor memory
 
 
-def columns_exceeded(
-    problem: PlacementProblem, suggestions: Callable[[], tuple[str, ...]]
-) -> Iterator[Diagnostic]:
+def columns_exceeded(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
     """Yield PL0801 if the columns live in one lifetime exceed the largest allocation."""
     needs = column_rectangles(problem, minimum_stages(problem))
     most, phase = bound(needs)
-    limit = column_limit(problem)
-    if most <= limit:
-        return
-    yield _columns_refused(problem, _holders(needs, phase), most, phase, suggestions())
+    if most > column_limit(problem):
+        suggestions = relaxations.tensor_relaxations(problem, rlimit)
+        yield _columns_refused(problem, _holders(needs, phase), most, phase, suggestions)
 
 
 def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:

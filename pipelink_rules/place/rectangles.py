@@ -61,13 +61,9 @@ def table_parts(
 
 def rectangles(problem: PlacementProblem, stages: Mapping[str, int]) -> tuple[Rectangle, ...]:
     """Return every allocation and the mbarrier table at the given stage counts, by name."""
+    times = {"": 1, **stages}  # a buffer has no channel
     found = [
-        Rectangle(
-            item.name,
-            item.bytes * (stages[item.channel] if item.channel else 1),
-            item.align,
-            item.lifetimes,
-        )
+        Rectangle(item.name, item.bytes * times[item.channel], item.align, item.lifetimes)
         for item in problem.items
     ]
     table = sum(size for _, _, size in table_parts(problem, stages))
@@ -125,10 +121,8 @@ def live_bytes(rectangles: Iterable[Rectangle]) -> dict[int, int]:
 def bound(rectangles: Iterable[Rectangle]) -> tuple[int, int]:
     """Return (bytes, lifetime) of the fullest lifetime, the first of several; (0, 0) if empty."""
     live = live_bytes(rectangles)
-    if not live:
-        return 0, 0
-    lifetime = min(live, key=lambda index: (-live[index], index))
-    return live[lifetime], lifetime
+    lifetime = min(live, key=lambda index: (-live[index], index), default=0)
+    return live.get(lifetime, 0), lifetime
 
 
 def admits(form: Iterable[Row], stages: Mapping[str, int], limit: int) -> bool:
@@ -155,9 +149,10 @@ def column_rectangles(
     problem: PlacementProblem, stages: Mapping[str, int]
 ) -> tuple[Rectangle, ...]:
     """Return every request at the given stage counts, by name; `bytes` are columns."""
+    times = {"": 1, **stages}
     found = [
-        Rectangle(n.name, n.columns * (stages[n.channel] if n.channel else 1), 1, n.lifetimes)
-        for n in problem.tensor
+        Rectangle(need.name, need.columns * times[need.channel], 1, need.lifetimes)
+        for need in problem.tensor
     ]
     return tuple(sorted(found, key=lambda rectangle: rectangle.name))
 

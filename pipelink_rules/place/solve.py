@@ -5,7 +5,8 @@ solution is optimized and then verified.  A greedy layout and a closed-form assi
 hints.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.placement import BARRIER_TABLE, Placement, PlacementProblem, Warpgroup
@@ -105,9 +106,8 @@ def _placement(search: Search, previous: Placement | None) -> Placement:
     starts = {name: values[variable] for name, variable in encoding.starts.items()}
     height = max((offsets[item.name] + item.bytes for item in sizes), default=0)
     table = offsets.get(BARRIER_TABLE, 0)
-    notes, kept = _compared(previous, stages, offsets, named, columns)
-    notes += tuple(f"the budget ended before `{step}` was proved best" for step in search.unproved)
-    return Placement(
+    notes = [f"the budget ended before `{step}` was proved best" for step in search.unproved]
+    placement = Placement(
         name=problem.name,
         target=problem.target,
         stages=_sorted(stages),
@@ -124,11 +124,14 @@ def _placement(search: Search, previous: Placement | None) -> Placement:
         occupancy=problem.occupancy,
         proved="stages" not in search.unproved,
         solver=version(),
-        notes=notes,
-        kept=kept,
+        notes=tuple(notes),
         columns=_sorted(columns),
         tensor_columns=allocation(max((columns[n.name] + n.bytes for n in needs), default=0)),
     )
+    if previous is None:
+        return placement
+    changes = tuple(_changes(previous, placement))
+    return replace(placement, notes=(*changes, *notes), kept=not changes)
 
 
 def _sorted(numbers: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -149,27 +152,18 @@ def _warpgroups(search: Search, starts: Mapping[str, int]) -> tuple[Warpgroup, .
     return tuple(groups)
 
 
-def _compared(
-    previous: Placement | None,
-    stages: Mapping[str, int],
-    offsets: Mapping[str, int],
-    named: Mapping[str, int],
-    columns: Mapping[str, int],
-) -> tuple[tuple[str, ...], bool]:
-    """Return notes about what changed since the previous placement, and whether nothing did."""
-    if previous is None:
-        return (), False
-    notes = []
+def _changes(previous: Placement, placement: Placement) -> Iterator[str]:
+    """Yield notes about what changed since the previous placement."""
     for what, before, now in (
-        ("stages of", dict(previous.stages), stages),
-        ("offset of", dict(previous.offsets), offsets),
-        ("id of", dict(previous.named), named),
-        ("first column of", dict(previous.columns), columns),
+        ("stages of", previous.stages, placement.stages),
+        ("offset of", previous.offsets, placement.offsets),
+        ("id of", previous.named, placement.named),
+        ("first column of", previous.columns, placement.columns),
     ):
-        for name in sorted(now):
-            if name in before and before[name] != now[name]:
-                notes.append(f"{what} {name}: {before[name]:,} before, {now[name]:,} now")
-    return tuple(notes), not notes
+        known = dict(before)
+        for name, number in now:
+            if known.get(name, number) != number:
+                yield f"{what} {name}: {known[name]:,} before, {number:,} now"
 
 
 def hints(
