@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping
 from pipelink_rules.check import (
     agreement,
     copies,
-    numerics,
     role_operations,
-    tensor_memory_use,
     tile_layouts,
     types,
     work_fields,
@@ -33,8 +31,6 @@ CHECKS: tuple[Check, ...] = (
     *copies.CHECKS,
     *work_fields.CHECKS,
     *role_operations.CHECKS,
-    *tensor_memory_use.CHECKS,
-    *numerics.CHECKS,
     *protocol.CHECKS,
     *counters.CHECKS,
 )

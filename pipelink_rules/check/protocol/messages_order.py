@@ -1,11 +1,16 @@
-"""Diagnostics about order: races, missing fences and phase aliasing."""
+"""Diagnostics about order and liveness: races, missing fences, phase aliasing and deadlocks."""
 
 from pipelink_rules.check.program_index import qualified_name
 from pipelink_rules.check.protocol import protocol_problems as problems
+from pipelink_rules.check.protocol.analyze import is_live
+from pipelink_rules.check.protocol.event_graph import EventGraph
 from pipelink_rules.check.protocol.message_parts import Case, damage, file_of, pair
-from pipelink_rules.check.protocol.model import READS, Kind
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
+from pipelink_rules.check.protocol.model import READS, WAITS, Action, Kind
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
+from pipelink_rules.model.program import RING, Channel
+
+MOST_STAGES = 32
 
 
 def no_order(case: Case[problems.NoOrder]) -> Diagnostic:
@@ -111,4 +116,100 @@ def mixed_generations(case: Case[problems.MixedGenerations]) -> Diagnostic:
             f"use `sync {first.name}` in role `{second.role}`",
             "or add another barrier between the two arrivals",
         ),
+    )
+
+
+def deadlock(case: Case[problems.Deadlock]) -> Diagnostic:
+    """PL0401: roles wait for each other in a cycle."""
+    problem, index = case.problem, case.index
+    steps = _steps(EventGraph(case.composition), problem.cycle)
+    targets, channel_of = problem.targets, index.protocol.channel_of
+    channels = [channel_of[target] for target in targets if target in channel_of]
+    rings = dict.fromkeys(channel.name for channel in channels)
+    parts = [f"{plural(case.stages[name], 'stage')} in `{name}`" for name in rings]
+    names = sorted({index.connection(channel).name for channel in channels})
+    named = sorted({target for target in targets if target not in channel_of})
+    owners = list(dict.fromkeys(action.origin.owner for action in steps))
+    return case.report(
+        f"deadlock: {' and '.join(f'`{owner}`' for owner in owners)} wait for each other"
+        if len(owners) > 1
+        else f"deadlock: `{owners[0]}` waits for itself",
+        *(
+            (action.origin.span, "waits here" if action.kind in WAITS else "arrives only here")
+            for action in steps
+        ),
+        *((index.connection(channel).span, "") for channel in channels),
+        expected="a distance of at least 1 (stage or work tile) in every wait cycle",
+        found=f"a distance of {problem.distance}" + (f" with {', '.join(parts)}" if parts else ""),
+        at_run_time="the kernel always hangs",
+        notes=case.notes(*targets),
+        chain=_lines(steps),
+        suggestions=_more_stages(case, channels)
+        or ("reorder the operations of one of these roles so that it arrives before it waits",),
+        subject=", ".join([*names, *named]),
+    )
+
+
+def _steps(graph: EventGraph, cycle: tuple[problems.Edge, ...]) -> list[Action]:
+    """Return the actions on the cycle that wait or are waited for, in order of execution."""
+    nodes = [node for node, _, _ in cycle]
+    kept = []
+    for place, node in enumerate(nodes):
+        action = graph.actions[node]
+        around = (nodes[place - 1], nodes[(place + 1) % len(nodes)])
+        if action is not None and any(graph.actions[other] is None for other in around):
+            kept.append(action)
+    return kept
+
+
+def _lines(steps: list[Action]) -> tuple[str, ...]:
+    """Return the cycle backwards: which operation a role waits for, and why it is not reached."""
+    lines = []
+    for place in range(len(steps) - 1, -1, -1):
+        action, earlier = steps[place], steps[place - 1]
+        owner, text, cause = action.origin.owner, action.origin.text, earlier.origin.text
+        if action.kind in WAITS and earlier.kind not in WAITS:
+            lines.append(f"{owner} waits at `{text}` for `{cause}` of {earlier.origin.owner}")
+        else:
+            lines.append(f"{owner} reaches `{text}` only after `{cause}`")
+    return tuple(lines)
+
+
+def _more_stages(case: Case[problems.Deadlock], channels: list[Channel]) -> tuple[str, ...]:
+    """Return the smallest stage counts that break the cycle, one ring at a time."""
+    found = []
+    for channel in {channel.name: channel for channel in channels}.values():
+        have = case.stages[channel.name]
+        for stages in range(have + 1, have + MOST_STAGES):
+            if is_live(case.index.protocol, {**case.stages, channel.name: stages}, case.work):
+                more = (stages - have) * channel.stage_bytes
+                found.append((more, _stages_help(channel, stages, more)))
+                break
+    return tuple(text for _, text in sorted(found))
+
+
+def _stages_help(channel: Channel, stages: int, more: int) -> str:
+    if channel.kind == RING and stages <= channel.maximum and channel.minimum != channel.maximum:
+        edit = f"set `stages: {{min: {stages}}}` on port `{channel.producer[1]}`"
+    else:
+        edit = f"declare {plural(stages, 'stage')} for `{channel.name}`"
+    return f"{edit} ({more:,} more bytes of shared memory)"
+
+
+def starved_wait(case: Case[problems.StarvedWait]) -> Diagnostic:
+    """PL0401: the last wait of a role is for an arrival that no role performs."""
+    problem = case.problem
+    origin, found, wanted = problem.action.origin, problem.found, problem.expected
+    return report(
+        problem.code,
+        f"deadlock: the last `{origin.text}` of `{origin.owner}` never completes",
+        (origin.span, f"the last one gets {found} of {wanted} arrivals"),
+        (case.role(origin).where("prologue"), "one more before the first work tile"),
+        expected=plural(wanted, "arrival"),
+        found=plural(found, "arrival"),
+        at_run_time="the kernel always hangs after its last work tile",
+        suggestions=(
+            f"let the other roles of `{origin.name}` arrive once more, in a prologue or epilogue",
+        ),
+        subject=qualified_name(origin.end),
     )

@@ -8,7 +8,6 @@ from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.protocol import (
     messages_async,
     messages_counts,
-    messages_deadlock,
     messages_order,
 )
 from pipelink_rules.check.protocol import protocol_problems as problems
@@ -29,8 +28,8 @@ MESSAGES: dict[type[problems.Problem], Callable[[Any], Diagnostic]] = {
     problems.WrongThreads: messages_counts.wrong_threads,
     problems.UnequalBarrierUse: messages_counts.unequal_barrier_use,
     problems.UnwrittenRead: messages_counts.unwritten_read,
-    problems.Deadlock: messages_deadlock.deadlock,
-    problems.StarvedWait: messages_deadlock.starved_wait,
+    problems.Deadlock: messages_order.deadlock,
+    problems.StarvedWait: messages_order.starved_wait,
     problems.MmaStillReads: messages_async.mma_still_reads,
     problems.AccumulatorsInFlight: messages_async.accumulators_in_flight,
     problems.MmaNotAwaited: messages_async.mma_not_awaited,
