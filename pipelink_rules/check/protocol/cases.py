@@ -84,30 +84,22 @@ def sequences(
     trips = {1, 2} if short else {0, 1, 2, 3}
     for count in stages:
         trips |= {count + 1} if short else {count - 1, count, count + 1, 2 * count + 1}
-    seen: list[list[Item]] = []
     mixed = ([2, 1, 0],) if short else ([1, 0, 3], [2, 1, 0])
-    for period in (*([trip] for trip in sorted(trips)), *mixed):
-        items = [{name: field.clip(trip) for name, field in fields.items()} for trip in period]
-        if items not in seen:
-            seen.append(items)
+    found = [
+        [{name: field.clip(trip) for name, field in fields.items()} for trip in period]
+        for period in (*([trip] for trip in sorted(trips)), *mixed)
+    ]
+
+    def differing(name: str, value: int, rest: int) -> Item:
+        return {other: f.clip(value if other == name else rest) for other, f in fields.items()}
+
     if len(fields) > 1 and not short:
-        for name in fields:
-            for trip in (0, 1, 3):
-                item = {
-                    other: field.clip(trip if other == name else 2)
-                    for other, field in fields.items()
-                }
-                if [item] not in seen:
-                    seen.append([item])
+        found += [[differing(name, trip, 2)] for name in fields for trip in (0, 1, 3)]
     for name, field in fields.items():
         if field.maximum is not None and field.maximum <= FEW:
-            ends = (field.minimum, 2), (field.maximum, 0)  # and what other fields are then
-            items = [
-                {other: end if other == name else one.clip(rest) for other, one in fields.items()}
-                for end, rest in ends
-            ]
-            seen += [period for period in ([items[1]], items) if period not in seen]
-    yield from seen
+            last = differing(name, field.maximum, 0)  # and what other fields are then
+            found += [[last], [differing(name, field.minimum, 2), last]]
+    yield from (period for place, period in enumerate(found) if period not in found[:place])
 
 
 def _used(contract: Contract) -> Iterator[str]:
