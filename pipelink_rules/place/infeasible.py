@@ -45,12 +45,14 @@ def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic,
 def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     """Return why the solver found no placement: each resource is solved alone."""
     found, unknown = [], []
-    for resource, only, refusal in (
+    resources = [
         ("shared memory", relaxations.only_shared, _fragmented),
         ("named barriers", relaxations.only_named, _uncolorable),
         ("warps and registers", relaxations.only_launch, ungroupable),
-        ("tensor memory", relaxations.only_tensor, columns_fragmented),
-    ):
+    ]
+    if problem.tensor:
+        resources.append(("tensor memory", relaxations.only_tensor, columns_fragmented))
+    for resource, only, refusal in resources:
         verdict = solve(only(problem), None, rlimit)
         if verdict == UNSAT:
             found.append(refusal(problem, rlimit))

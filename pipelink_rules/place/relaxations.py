@@ -7,6 +7,7 @@ are skipped.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import Placement, PlacementProblem
@@ -19,6 +20,7 @@ from pipelink_rules.place.warps import UNIT
 OCCUPANCY_COST = 2
 TRIES = 20_000  # proposals enumerated
 PLACINGS = 8  # proposals placed
+MOST = 3  # relaxations that are listed
 
 
 def only_shared(problem: PlacementProblem) -> PlacementProblem:
@@ -49,37 +51,30 @@ def _fits(problem: PlacementProblem, rlimit: int) -> bool:
     return bool(warps.shapes(problem)) and isinstance(solve(problem, None, rlimit), Placement)
 
 
-def shared_relaxations(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
-    """Return up to `want` minimal relaxations with which shared memory fits, cheapest first."""
+def shared_relaxations(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
+    """Return minimal relaxations with which shared memory fits, cheapest first."""
     problem = only_shared(problem)
     form, target = rows(problem), TARGETS[problem.target]
-
-    def admitted(counts: Mapping[str, int], occupancy: int) -> bool:
-        return admits(form, counts, target.shared_limit(occupancy))
-
-    return _relaxations(problem, admitted, rlimit, want)
-
-
-def tensor_relaxations(problem: PlacementProblem, rlimit: int, want: int = 3) -> tuple[str, ...]:
-    """Return the same for tensor memory."""
-    problem = only_tensor(problem)
     return _relaxations(
-        problem, lambda counts, ctas: columns_fit(problem, counts, ctas), rlimit, want
+        problem, lambda counts, ctas: admits(form, counts, target.shared_limit(ctas)), rlimit
     )
 
 
+def tensor_relaxations(problem: PlacementProblem, rlimit: int) -> tuple[str, ...]:
+    """Return the same for tensor memory."""
+    problem = only_tensor(problem)
+    return _relaxations(problem, partial(columns_fit, problem), rlimit)
+
+
 def _relaxations(
-    problem: PlacementProblem,
-    admitted: Callable[[Mapping[str, int], int], bool],
-    rlimit: int,
-    want: int,
+    problem: PlacementProblem, admitted: Callable[[Mapping[str, int], int], bool], rlimit: int
 ) -> tuple[str, ...]:
     minimum = minimum_stages(problem)
     found: list[tuple[int, ...]] = []
     texts: list[str] = []
     placings = 0
     for tries, proposal in enumerate(_proposals(problem)):
-        if tries == TRIES or len(texts) == want or placings == PLACINGS:
+        if tries == TRIES or len(texts) == MOST or placings == PLACINGS:
             break
         if any(all(a <= b for a, b in zip(old, proposal, strict=True)) for old in found):
             continue
@@ -155,6 +150,6 @@ def launch_relaxations(problem: PlacementProblem, rlimit: int) -> tuple[str, ...
                         "with a smaller tile or fragment"
                     )
                 break
-        if len(texts) == 3:
+        if len(texts) == MOST:
             break
     return tuple(texts)

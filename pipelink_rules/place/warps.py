@@ -150,10 +150,33 @@ def assign(problem: PlacementProblem, shape: LaunchShape) -> Assignment:
 
     No role is split between warpgroups if the launch has room for that.
     """
-    apart = _starts(problem, apart=True)
-    if any(apart[role.name] + role.warps > shape.warps for role in problem.roles):
-        return _fill(problem, shape, _starts(problem, apart=False))
-    return _fill(problem, shape, apart)
+    starts = _starts(problem, apart=True)
+    if any(starts[role.name] + role.warps > shape.warps for role in problem.roles):
+        starts = _starts(problem, apart=False)
+    if not shape.setmaxnreg:
+        every = {role.name: shape.entry for role in problem.roles}
+        return Assignment(starts, every, (shape.entry,) * shape.groups)
+    target = TARGETS[problem.target]
+    family = list(range(shape.groups))  # warpgroup -> the first one that must have the same count
+    for role in problem.roles:
+        groups = [family[group] for group in warpgroups_used(starts[role.name], role.warps)]
+        family = [min(groups) if entry in groups else entry for entry in family]
+    level = dict.fromkeys(family, target.setmaxnreg_minimum)
+    want = dict(level)
+    for role in problem.roles:
+        group = family[starts[role.name] // GROUP]
+        level[group] = max(level[group], min_registers(role, target))
+        want[group] = max(want[group], useful_registers(role, target))
+    spare = shape.pool - sum(level[group] for group in family)
+    while True:
+        hungry = [g for g in level if level[g] < want[g] and family.count(g) * UNIT <= spare]
+        if not hungry:
+            break
+        poorest = min(hungry, key=lambda group: (level[group], group))
+        level[poorest] += UNIT
+        spare -= family.count(poorest) * UNIT
+    registers = {role.name: level[family[starts[role.name] // GROUP]] for role in problem.roles}
+    return Assignment(starts, registers, tuple(level[group] for group in family))
 
 
 def slack(role: RoleRequest) -> int:
@@ -185,30 +208,3 @@ def _starts(problem: PlacementProblem, apart: bool) -> dict[str, int]:
 def warpgroups_used(start: int, warps: int) -> range:
     """Return the indices of the warpgroups that the warps span."""
     return range(start // GROUP, (start + warps - 1) // GROUP + 1)
-
-
-def _fill(problem: PlacementProblem, shape: LaunchShape, starts: dict[str, int]) -> Assignment:
-    if not shape.setmaxnreg:
-        every = {role.name: shape.entry for role in problem.roles}
-        return Assignment(starts, every, (shape.entry,) * shape.groups)
-    target = TARGETS[problem.target]
-    family = list(range(shape.groups))  # warpgroup -> the first one that must have the same count
-    for role in problem.roles:
-        groups = [family[group] for group in warpgroups_used(starts[role.name], role.warps)]
-        family = [min(groups) if entry in groups else entry for entry in family]
-    level = dict.fromkeys(family, target.setmaxnreg_minimum)
-    want = dict(level)
-    for role in problem.roles:
-        group = family[starts[role.name] // GROUP]
-        level[group] = max(level[group], min_registers(role, target))
-        want[group] = max(want[group], useful_registers(role, target))
-    spare = shape.pool - sum(level[group] for group in family)
-    while True:
-        hungry = [g for g in level if level[g] < want[g] and family.count(g) * UNIT <= spare]
-        if not hungry:
-            break
-        poorest = min(hungry, key=lambda group: (level[group], group))
-        level[poorest] += UNIT
-        spare -= family.count(poorest) * UNIT
-    registers = {role.name: level[family[starts[role.name] // GROUP]] for role in problem.roles}
-    return Assignment(starts, registers, tuple(level[group] for group in family))

@@ -189,16 +189,11 @@ class TransitionSystem:
     def _crossing(self, state: RunState, place: Place, action: Action, slot: Slot) -> Fault | None:
         if action.kind in (Kind.READ, Kind.WRITE) or not state.unseen:
             return None
-        met = [
-            other
-            for other in state.unseen
-            if self.slot(other) == slot
-            and (
-                self.at(other).item != action.item
-                if action.kind == Kind.COPY
-                else self.at(other).kind == Kind.WRITE
-            )
-        ]
+        met = [other for other in state.unseen if self.slot(other) == slot]
+        if action.kind == Kind.COPY:
+            met = [other for other in met if self.at(other).item != action.item]
+        else:
+            met = [other for other in met if self.at(other).kind == Kind.WRITE]
         return Fault(PROXY, place, tuple(met)) if met else None
 
     def land(self, state: RunState, place: Place) -> RunState:
