@@ -12,6 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
+# Our names of element types -> those of torch, numpy and cupy (numpy and cupy have no bf16).
+FRAMEWORK_DTYPES = {
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "i32": "int32",
+    "u32": "uint32",
+    "u8": "uint8",
+}
+_OWN_NAMES = {name: dtype for dtype, name in FRAMEWORK_DTYPES.items()}
 _DTYPES = {
     (4, 16): "bf16",  # (kDLBfloat, bits)
     (2, 16): "f16",
@@ -209,13 +219,12 @@ def _interface_of(array: Any) -> Any:
 
 
 def _torch_view(array: Any) -> View:
-    names = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "int32": "i32", "uint8": "u8"}
     dtype = str(array.dtype).rpartition(".")[2]
     return View(
         int(array.data_ptr()),
         tuple(int(extent) for extent in array.shape),
         tuple(int(stride) for stride in array.stride()),
-        {**names, "uint32": "u32"}.get(dtype, dtype),
+        _OWN_NAMES.get(dtype, dtype),
         int(array.get_device()) if array.is_cuda else -1,
     )
 

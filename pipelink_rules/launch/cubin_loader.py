@@ -13,8 +13,6 @@ from pipelink_rules.launch.watchdog import Watchdog
 from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.target import TARGETS
 
-_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
-
 
 class CubinImage:
     """A cubin and the contexts in which it is loaded."""
@@ -50,10 +48,7 @@ class CubinImage:
         driver = self.driver
         device = driver.device(int(driver.call("cuCtxGetDevice")))
         check_device(self.manifest, device)
-        # Loading is not a stream operation: let it happen while a graph is being captured.
-        mode = driver.api.CUstreamCaptureMode(_RELAXED)
-        before = driver.call("cuThreadExchangeStreamCaptureMode", mode)
-        try:
+        with driver.relaxed_capture():
             if self.library is None:
                 options = (None, None, 0, None, None, 0)
                 self.library = driver.call("cuLibraryLoadData", self._cubin, *options)
@@ -62,8 +57,6 @@ class CubinImage:
             function = driver.call("cuKernelGetFunction", kernel)
             self._allow_shared(function)
             self._instrument(device)
-        finally:
-            driver.call("cuThreadExchangeStreamCaptureMode", before)
         clusters = resident_clusters(self.manifest, function, driver)
         if not clusters and math.prod(self.manifest.cluster) > 1:
             size = "x".join(map(str, self.manifest.cluster))

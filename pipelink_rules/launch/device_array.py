@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import array
-import ctypes
 import math
 import os
 
+from pipelink_rules.launch.arrays import FRAMEWORK_DTYPES
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.model.contract import DTYPES
 
-_TORCH_NAMES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32"}
 # Random bits -> numbers of magnitude 0.5 .. 2: (bits kept, bits set), little endian per element.
 _SHAPED = {
     "bf16": (0x80FF, 0x3F00),
@@ -27,7 +26,7 @@ class DeviceArray:
 
     def __init__(self, driver: Driver, shape: tuple[int, ...], dtype: str, device: int = 0):
         self.shape = shape
-        self.dtype = _TORCH_NAMES.get(dtype, {"u32": "uint32", "u8": "uint8"}.get(dtype, dtype))
+        self.dtype = FRAMEWORK_DTYPES.get(dtype, dtype)
         self.nbytes = math.prod(shape) * DTYPES[dtype][0]
         self._driver, self._device, self._name = driver, device, dtype
         self._pointer = int(driver.call("cuMemAlloc", max(self.nbytes, 16)))
@@ -61,14 +60,11 @@ class DeviceArray:
         """Copy host bytes to the array."""
         if len(data) != self.nbytes:
             raise ValueError(f"{len(data)} bytes for an array of {self.nbytes}")
-        source = ctypes.create_string_buffer(data, len(data))
-        self._driver.call("cuMemcpyHtoD", self._pointer, ctypes.addressof(source), self.nbytes)
+        self._driver.write(self._pointer, data)
 
     def read(self) -> bytes:
         """Return the bytes of the array, on the host."""
-        target = ctypes.create_string_buffer(self.nbytes)
-        self._driver.call("cuMemcpyDtoH", ctypes.addressof(target), self._pointer, self.nbytes)
-        return target.raw
+        return self._driver.read(self._pointer, self.nbytes)
 
     def poison(self) -> None:
         """Set all bits: a NaN, or -1."""

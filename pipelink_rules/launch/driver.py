@@ -2,12 +2,16 @@
 
 import ctypes
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from pipelink_rules.launch.errors import LaunchError, refuse
 
 TENSOR_MAP_BYTES = 128
+_MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 def cuda_driver() -> Any:
@@ -68,21 +72,13 @@ class Driver:
         ]
         text = ": ".join(words) or str(result)
         notes: tuple[str, ...] = ()
+        suggestions: tuple[str, ...] = ()
         if int(result) in (700, 715, 716, 717, 718, 719):
             notes = ("an earlier launch may have caused the error; the CUDA context is lost",)
-        suggestions = (
-            "link with runtime=watchdog to locate a hang",
-            "or run under compute-sanitizer",
-        )
+            locate = "link with runtime=watchdog to locate a hang"
+            suggestions = (locate, "or run under compute-sanitizer")
         message = f"driver call {name} failed"
-        return refuse(
-            "PL1414",
-            name,
-            message,
-            found=text,
-            notes=notes,
-            suggestions=suggestions if notes else (),
-        )
+        return refuse("PL1414", name, message, found=text, notes=notes, suggestions=suggestions)
 
     def device(self, ordinal: int) -> Device:
         """Return the properties of one GPU."""
@@ -117,6 +113,37 @@ class Driver:
         attribute = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         answer = self.api.cuPointerGetAttribute(attribute, pointer)
         return -1 if answer[0] else int(answer[1])
+
+    @contextmanager
+    def relaxed_capture(self) -> Iterator[None]:
+        """Let calls that are no stream operations happen while a graph is being captured."""
+        mode = self.api.CUstreamCaptureMode(_RELAXED)
+        before = self.call("cuThreadExchangeStreamCaptureMode", mode)
+        try:
+            yield
+        finally:
+            self.call("cuThreadExchangeStreamCaptureMode", before)
+
+    def mapped_memory(self, size: int) -> int:
+        """Return the address of zeroed host memory that every context can access."""
+        host = int(self.call("cuMemHostAlloc", size, _MAPPED_PORTABLE))
+        ctypes.memset(host, 0, size)
+        return host
+
+    def write(self, target: int, data: bytes) -> None:
+        """Copy host bytes to device memory."""
+        source = ctypes.create_string_buffer(data, len(data))
+        self.call("cuMemcpyHtoD", target, ctypes.addressof(source), len(data))
+
+    def write_global(self, library: Any, name: str, data: bytes) -> None:
+        """Write a global variable of a loaded library, in the current context."""
+        self.write(int(self.call("cuLibraryGetGlobal", library, name.encode())[0]), data)
+
+    def read(self, pointer: int, size: int) -> bytes:
+        """Return bytes of device memory."""
+        target = ctypes.create_string_buffer(size)
+        self.call("cuMemcpyDtoH", ctypes.addressof(target), pointer, size)
+        return target.raw
 
     def encode_tiled(self, destination: int, *arguments: Any) -> int:
         """cuTensorMapEncodeTiled into `destination` (aligned to 64 bytes); the CUresult.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pipelink_rules.expression.evaluate import names_in, value_of
+from pipelink_rules.launch.arrays import FRAMEWORK_DTYPES
 from pipelink_rules.launch.errors import refuse
 from pipelink_rules.model.linked_kernel import Manifest
 
@@ -63,9 +64,6 @@ def _choose(array: Any) -> Callable[[Any], int]:
 # allocator(shape, dtype, like) -> array; `like` is the first array of the call
 Allocator = Callable[[tuple[int, ...], str, Any], Any]
 
-_TORCH = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32", "u8": "uint8"}
-_NUMPY = {"f16": "float16", "f32": "float32", "i32": "int32", "u32": "uint32", "u8": "uint8"}
-
 
 def allocator_for(like: Any) -> Allocator | None:
     """Return the allocator of the framework of `like`, or None."""
@@ -75,13 +73,14 @@ def allocator_for(like: Any) -> Allocator | None:
 
 def _torch(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
     torch = sys.modules["torch"]
-    return torch.empty(shape, dtype=getattr(torch, _TORCH.get(dtype, "uint32")), device=like.device)
+    kind = getattr(torch, FRAMEWORK_DTYPES[dtype])
+    return torch.empty(shape, dtype=kind, device=like.device)
 
 
 def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
-    if dtype not in _NUMPY:
+    if dtype == "bf16":
         return None
-    return sys.modules["cupy"].empty(shape, dtype=_NUMPY[dtype])
+    return sys.modules["cupy"].empty(shape, dtype=FRAMEWORK_DTYPES[dtype])
 
 
 def output_shapes(

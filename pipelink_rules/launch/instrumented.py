@@ -17,7 +17,6 @@ from pipelink_rules.model.linked_kernel import Manifest
 from pipelink_rules.model.recording import EVENT_BYTES, Recording, WarpRow, decode_events
 
 HEAD_BYTES = 16
-_MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
 
 
 class EventBuffers:
@@ -25,14 +24,13 @@ class EventBuffers:
 
     def __init__(self, driver: Driver, runtime: str, ctas: int, warps: int, capacity: int):
         self._driver, self._ctas, self._warps, self._capacity = driver, ctas, warps, capacity
-        self._symbol = f"pl_{runtime}_events".encode()
+        self._symbol = f"pl_{runtime}_events"
         self._on_host = runtime == "record"
         rows = ctas * warps
         self._heads = _device(driver, rows * HEAD_BYTES)
         self._bytes = rows * capacity * EVENT_BYTES
         if self._on_host:
-            self._host = int(driver.call("cuMemHostAlloc", self._bytes, _MAPPED_PORTABLE))
-            ctypes.memset(self._host, 0, self._bytes)
+            self._host = driver.mapped_memory(self._bytes)
             self._events = int(driver.call("cuMemHostGetDevicePointer", self._host, 0))
         else:
             self._events = _device(driver, self._bytes)
@@ -48,13 +46,13 @@ class EventBuffers:
     def rows(self) -> tuple[WarpRow, ...]:
         """Return the recorded events; a trap loses the heads, but not the events."""
         try:
-            heads = _copied(self._driver, self._heads, self._ctas * self._warps * HEAD_BYTES)
+            heads = self._driver.read(self._heads, self._ctas * self._warps * HEAD_BYTES)
         except LaunchError:
             heads = b""
         if self._on_host:
             events = ctypes.string_at(self._host, self._bytes)
         else:
-            events = _copied(self._driver, self._events, self._bytes)
+            events = self._driver.read(self._events, self._bytes)
         step = self._capacity * EVENT_BYTES
         found = []
         for row in range(self._ctas * self._warps):
@@ -80,9 +78,7 @@ class EventBuffers:
             pass
 
     def _write(self, library: Any, *words: int) -> None:
-        data = ctypes.create_string_buffer(struct.pack("<QQIIQ", *words, 0), 32)
-        target = self._driver.call("cuLibraryGetGlobal", library, self._symbol)[0]
-        self._driver.call("cuMemcpyHtoD", target, ctypes.addressof(data), 32)
+        self._driver.write_global(library, self._symbol, struct.pack("<QQIIQ", *words, 0))
 
 
 def launch_with_events(
@@ -157,12 +153,6 @@ def _device(driver: Driver, size: int) -> int:
     pointer = int(driver.call("cuMemAlloc", max(size, 16)))
     driver.call("cuMemsetD8", pointer, 0, max(size, 16))
     return pointer
-
-
-def _copied(driver: Driver, pointer: int, size: int) -> bytes:
-    target = ctypes.create_string_buffer(size)
-    driver.call("cuMemcpyDtoH", ctypes.addressof(target), pointer, size)
-    return target.raw
 
 
 class Instrumented:

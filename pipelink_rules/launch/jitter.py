@@ -1,6 +1,5 @@
 """Random delays of warps: the launcher's side of runtime `jitter`."""
 
-import ctypes
 import random
 import struct
 from array import array
@@ -10,7 +9,6 @@ from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.errors import refuse
 
 CYCLES = 2048  # longest usual delay before an operation
-_SYMBOL = b"pl_jitter"
 
 
 class Jitter:
@@ -44,13 +42,7 @@ class Jitter:
             self._write(library, pointer)
 
     def _write(self, library: Any, pointer: int) -> None:
-        driver = self._driver
-        driver.call("cuCtxSynchronize")
-        _copy(driver, pointer, self._words)
-        target = driver.call("cuLibraryGetGlobal", library, _SYMBOL)[0]
-        _copy(driver, int(target), struct.pack("<QII", pointer, self._ctas, self._cycles))
-
-
-def _copy(driver: Driver, target: int, data: bytes) -> None:
-    source = ctypes.create_string_buffer(data, len(data))
-    driver.call("cuMemcpyHtoD", target, ctypes.addressof(source), len(data))
+        self._driver.call("cuCtxSynchronize")
+        self._driver.write(pointer, self._words)
+        words = struct.pack("<QII", pointer, self._ctas, self._cycles)
+        self._driver.write_global(library, "pl_jitter", words)

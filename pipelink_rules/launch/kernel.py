@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.launch.arguments import (
     check_arrays,
     check_names,
@@ -204,11 +205,11 @@ class Kernel(Instrumented):
         raise_if_any(check_names(self.manifest, named))
         like = next((named[name] for name in self._arrays if named.get(name) is not None), None)
         handle = stream_handle(stream) if stream is not None else current_stream(like)
-        views, findings = check_arrays(self.manifest, named, handle)
-        numbers, wrong = check_scalars(self.manifest, named)
-        symbols, disagreeing = unify(self.manifest.tensors, views)
-        findings += wrong + disagreeing
-        raise_if_any(findings or check_symbols(self.manifest, symbols))
+        errors = DiagnosticSink()
+        views = check_arrays(self.manifest, named, handle, errors)
+        numbers = check_scalars(self.manifest, named, errors)
+        symbols = unify(self.manifest.tensors, views, errors)
+        raise_if_any(errors.items or check_symbols(self.manifest, symbols))
         named = self._with_outputs(named, views, symbols, like)
         loaded = loaded_for(self._ready(), views)
         numbers.update(symbols)
@@ -244,9 +245,10 @@ class Kernel(Instrumented):
                     suggestions=(f"pass `{name}`", "or pass `allocator=` to `load`"),
                 )
             named[name] = array
-        made, findings = check_arrays(self.manifest, {name: named[name] for name in missing}, 0)
-        raise_if_any(findings)
-        views.update(made)
+        errors = DiagnosticSink()
+        made = {name: named[name] for name in missing}
+        views.update(check_arrays(self.manifest, made, 0, errors))
+        raise_if_any(errors.items)
         inputs = tuple(views[name].shape for name in self._arrays if name not in self._outputs)
         if len(missing) == len(self._outputs) and len(self._shapes) < CACHED_CALLS:
             self._shapes[inputs] = shapes

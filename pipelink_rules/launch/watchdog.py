@@ -6,6 +6,7 @@ context, not the report.  Words (u32): 0 magic, 1 site, 2 operation, 3 stage, 4 
 """
 
 import ctypes
+import struct
 from typing import Any
 
 from pipelink_rules.diagnostics.wording import list_of, plural
@@ -14,10 +15,9 @@ from pipelink_rules.launch.errors import WatchdogError, finding
 from pipelink_rules.model.linked_kernel import Manifest, Site
 
 MAGIC = 0x504C5744  # "PLWD"
-REPORT = b"pl_watchdog_report"  # u64 of the runtime: device address of the report
-LIMIT = b"pl_watchdog_limit"  # u64 of the runtime: cycles that a wait may last
+REPORT = "pl_watchdog_report"  # u64 of the runtime: device address of the report
+LIMIT = "pl_watchdog_limit"  # u64 of the runtime: cycles that a wait may last
 _BYTES = 64
-_MAPPED_PORTABLE = 3  # CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP
 _OPERATIONS = ("acquire", "wait", "named barrier", "another wait", "wait_until")
 _UNTIL = 4
 
@@ -28,26 +28,19 @@ class Watchdog:
     def __init__(self, manifest: Manifest, driver: Driver, cycles: int | None = None):
         self._manifest = manifest
         self._cycles = cycles  # None = the runtime's own limit
-        self._host = int(driver.call("cuMemHostAlloc", _BYTES, _MAPPED_PORTABLE))
-        ctypes.memset(self._host, 0, _BYTES)
+        self._host = driver.mapped_memory(_BYTES)
 
     def attach(self, library: Any, driver: Driver) -> None:
         """Write the report's device address into the runtime's global, in the current context."""
         address = int(driver.call("cuMemHostGetDevicePointer", self._host, 0))
-        _write(library, REPORT, address, driver)
+        driver.write_global(library, REPORT, struct.pack("<Q", address))
         if self._cycles is not None:
-            _write(library, LIMIT, self._cycles, driver)
+            driver.write_global(library, LIMIT, struct.pack("<Q", self._cycles))
 
     def report(self) -> WatchdogError | None:
         """Return the exception for the written report, or None."""
         words = (ctypes.c_uint32 * 10).from_address(self._host)
         return explain(self._manifest, tuple(words)) if words[0] == MAGIC else None
-
-
-def _write(library: Any, name: bytes, value: int, driver: Driver) -> None:
-    word = ctypes.c_uint64(value)
-    target = driver.call("cuLibraryGetGlobal", library, name)[0]
-    driver.call("cuMemcpyHtoD", target, ctypes.addressof(word), 8)
 
 
 def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:

@@ -17,7 +17,6 @@ from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.linked_kernel import Manifest
 
 ALIGN = 256  # bytes, of every piece
-_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 class ZeroedRange(NamedTuple):
@@ -52,14 +51,8 @@ class WorkspacePool:
     def _allocated(self, place: tuple[int, int, int], size: int) -> int:
         address, owned = self._owned.get(place, (0, 0))
         if owned < size:
-            # No stream operation: let it happen while a graph is being captured.
-            driver = self._driver
-            mode = driver.api.CUstreamCaptureMode(_RELAXED)
-            before = driver.call("cuThreadExchangeStreamCaptureMode", mode)
-            try:
-                address = int(driver.call("cuMemAlloc", size))
-            finally:
-                driver.call("cuThreadExchangeStreamCaptureMode", before)
+            with self._driver.relaxed_capture():
+                address = int(self._driver.call("cuMemAlloc", size))
             self._owned[place] = address, size
         return address
 
