@@ -1,11 +1,9 @@
 """Launches of clusters and of CTAs that wait for each other."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from pipelink_rules.diagnostics.wording import plural
-from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch.driver import Driver, LoadedKernel
 from pipelink_rules.launch.errors import refuse
 from pipelink_rules.model.linked_kernel import Manifest
@@ -58,14 +56,6 @@ def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: D
         found=f"{plural(per_sm, 'CTA')} per SM",
         suggestions=("reduce the threads or the shared memory of the megakernel",),
     )
-
-
-def grid_of(manifest: Manifest, symbols: Mapping[str, int], sms: int, clusters: int) -> int:
-    """Return the number of CTAs of a launch, from the sizes and what the GPU runs at a time."""
-    known = {**symbols, "sms": sms, "occupancy": manifest.occupancy}
-    fitting = sms * manifest.occupancy // math.prod(manifest.cluster)
-    known["clusters"] = clusters or max(1, fitting)
-    return value_of(manifest.grid, known)
 
 
 def resident_clusters(manifest: Manifest, function: Any, driver: Driver) -> int:

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.launch.arguments import (
     check_arrays,
     check_names,
@@ -14,10 +16,10 @@ from pipelink_rules.launch.arguments import (
     unify,
 )
 from pipelink_rules.launch.arrays import View, key_of, reader_for
-from pipelink_rules.launch.cluster import grid_of, launch_config, resident_grid
+from pipelink_rules.launch.cluster import launch_config, resident_grid
 from pipelink_rules.launch.cubin_loader import CubinImage, loaded_for
-from pipelink_rules.launch.driver import Driver, LoadedKernel
-from pipelink_rules.launch.errors import LaunchError, raise_if_any, refuse
+from pipelink_rules.launch.driver import Driver
+from pipelink_rules.launch.errors import raise_if_any, refuse
 from pipelink_rules.launch.frameworks import (
     Allocator,
     allocator_for,
@@ -72,8 +74,7 @@ class Kernel(Instrumented):
         self._order = argument_order(manifest)
         self._scalars = tuple(name for name, _ in manifest.scalars)
         self._arrays = tuple(name for name in self._order if name not in self._scalars)
-        outputs = [item.name for item in manifest.tensors if item.direction != "in"]
-        self._outputs = tuple(outputs)
+        self._outputs = tuple(item.name for item in manifest.tensors if item.direction != "in")
         self._dtypes = {item.name: item.dtype for item in manifest.tensors}
         self._calls: dict[Hashable, _Call] = {}  # in order of use: the first is the oldest
         self._last: tuple[Any, Any] = (None, None)  # key and call of the last one
@@ -84,7 +85,7 @@ class Kernel(Instrumented):
         self._size = (manifest.threads, manifest.shared_bytes)
         self._owns = bool(manifest.workspace)
         self._configured = math.prod(manifest.cluster) > 1 or self._owns or manifest.coresident
-        self._workspaces: WorkspacePool | None = None
+        self._workspaces: Any = None  # the WorkspacePool, with the image
 
     def __repr__(self) -> str:
         return f"<pipelink kernel {self.manifest.name} for {self.manifest.target}>"
@@ -94,17 +95,8 @@ class Kernel(Instrumented):
         return signature_of(self.manifest)
 
     def __call__(self, *positional: Any, stream: Any = None, **named: Any) -> Any:
-        if positional:
-            named = by_name(self.manifest, self._order, positional, named)
-        call, named, handle = self._find(named, stream)
-        if self._configured:
-            result = self._launch_configured(call, handle)
-        else:
-            function, grid, address = call.function, call.grid, call.packed.address
-            threads, shared = self._size
-            result = self._launch(function, grid, 1, 1, threads, 1, 1, shared, handle, address, 0)
-        if result[0]:
-            raise self._failed("cuLaunchKernel", result[0])
+        call, named, handle = self._find(positional, named, stream)
+        self._run(call, handle)
         outputs = self._outputs
         if len(outputs) == 1:
             return named[outputs[0]]
@@ -112,24 +104,12 @@ class Kernel(Instrumented):
 
     def bind(self, *positional: Any, stream: Any = None, **named: Any) -> PreparedCall:
         """Check and pack a call once; the result launches it without further checks."""
-        if positional:
-            named = by_name(self.manifest, self._order, positional, named)
-        call, named, handle = self._find(named, stream)
-
-        def launch(keep: Any = named) -> Any:
-            if self._configured:
-                return self._launch_configured(call, handle)
-            threads, shared = self._size
-            size = (call.grid, 1, 1, threads, 1, 1, shared)
-            return self._launch(call.function, *size, handle, call.packed.address, 0)
-
-        return PreparedCall(launch, self._failed, call)
+        call, named, handle = self._find(positional, named, stream)
+        return PreparedCall(partial(self._run, call, handle), call, named)
 
     def prepare(self, *positional: Any, stream: Any = None, **named: Any) -> None:
-        """Check and pack a call, and loads the cubin, without launching (before a capture)."""
-        if positional:
-            named = by_name(self.manifest, self._order, positional, named)
-        self._find(named, stream)
+        """Check and pack a call, and load the cubin, without launching (before a capture)."""
+        self._find(positional, named, stream)
 
     def check(self) -> None:
         """Raise WatchdogError if a watchdog megakernel has reported a hang."""
@@ -148,31 +128,32 @@ class Kernel(Instrumented):
         else:
             result = api.cuStreamSynchronize(stream_handle(stream))
         if result[0]:
-            raise self._failed("cuStreamSynchronize", result[0])
+            raise self._image.failed("cuStreamSynchronize", result[0])
         self.check()
 
     def grid_of(self, symbols: Mapping[str, int], sms: int, clusters: int = 0) -> int:
         """Return the number of CTAs of a launch; clusters: resident ones, 0 = derived from SMs."""
-        return grid_of(self.manifest, symbols, sms, clusters)
+        occupancy = self.manifest.occupancy
+        fitting = sms * occupancy // math.prod(self.manifest.cluster)
+        known = {**symbols, "sms": sms, "occupancy": occupancy}
+        return value_of(self.manifest.grid, {**known, "clusters": clusters or max(1, fitting)})
 
     # The path of every call -------------------------------------------------------------------
 
-    def _find(self, named: dict[str, Any], stream: Any) -> tuple[_Call, dict[str, Any], int]:
+    def _find(
+        self, positional: tuple[Any, ...], named: dict[str, Any], stream: Any
+    ) -> tuple[_Call, dict[str, Any], int]:
         """Return the packed call for these arguments, cached or checked and packed now."""
+        if positional:
+            named = by_name(self.manifest, self._order, positional, named)
         try:
             if len(named) != len(self._order):
                 named = self._made(named)
-            arrays = [named[name] for name in self._arrays]
             if stream is None:
-                handle = current_stream(arrays[0]) if arrays else 0
+                handle = current_stream(named[self._arrays[0]]) if self._arrays else 0
             else:
                 handle = stream if type(stream) is int else stream_handle(stream)
-            key = key_of(arrays, handle)
-            key.append(int(self._current()[1]))
-            for name in self._scalars:
-                key.append(named[name])
-            if self._owns:
-                key.append((handle, capture_of(self._ready().driver.api, handle)))
+            key = self._key(named, handle)
             if len(named) == len(self._order):
                 if key == self._last[0]:  # the same again: cheaper than hashing it
                     return self._last[1], named, handle
@@ -185,6 +166,27 @@ class Kernel(Instrumented):
         except (KeyError, TypeError, AttributeError):
             pass  # something is new or wrong: the full check reports it
         return self._first(named, stream)
+
+    def _key(self, named: Mapping[str, Any], stream: int) -> list[Hashable]:
+        """Return what decides whether a packed call fits; KeyError for a new type of array."""
+        key = key_of([named[name] for name in self._arrays], stream)
+        key.append(int(self._current()[1]))
+        for name in self._scalars:
+            key.append(named[name])
+        if self._owns:
+            key.append((stream, capture_of(self._ready().driver.api, stream)))
+        return key
+
+    def _run(self, call: _Call, stream: int) -> None:
+        """Launch a packed call."""
+        if self._configured:
+            result = self._launch_configured(call, stream)
+        else:
+            function, grid, address = call.function, call.grid, call.packed.address
+            threads, shared = self._size
+            result = self._launch(function, grid, 1, 1, threads, 1, 1, shared, stream, address, 0)
+        if result[0]:
+            raise self._ready().failed("cuLaunchKernel", result[0])
 
     def _made(self, named: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments with outputs allocated as in an earlier call of these shapes."""
@@ -216,11 +218,15 @@ class Kernel(Instrumented):
         grid = self.grid_of(symbols, loaded.device.sms, loaded.clusters)
         if self.manifest.coresident:
             grid = resident_grid(self.manifest, loaded, grid, self._ready().driver)
-        workspace, clear = self._workspace(loaded, symbols, handle)
+        workspace, clear = self._workspaces.of(loaded.context, handle, symbols)
         places: dict[str, View | int] = {**views, **workspace}
         packed = pack(self.manifest.parameters, places, numbers, self._ready().driver)
         call = _Call(loaded.function, grid, packed, {}, symbols, clear)
-        self._keep(named, loaded, call, handle)
+        for name in self._arrays:
+            reader_for(named[name])  # makes the type known
+        while len(self._calls) >= CACHED_CALLS:
+            self._calls.pop(next(iter(self._calls)), None)
+        self._calls[tuple(self._key(named, handle))] = call
         return call, named, handle
 
     def _with_outputs(
@@ -254,39 +260,14 @@ class Kernel(Instrumented):
             self._shapes[inputs] = shapes
         return named
 
-    def _keep(
-        self, named: Mapping[str, Any], loaded: LoadedKernel, call: _Call, stream: int
-    ) -> None:
-        arrays = [named[name] for name in self._arrays]
-        for array in arrays:
-            reader_for(array)  # makes the type known
-        key = key_of(arrays, stream)
-        key.append(loaded.context)
-        key += [named[name] for name in self._scalars]
-        if self._owns:
-            key.append((stream, capture_of(self._ready().driver.api, stream)))
-        while len(self._calls) >= CACHED_CALLS:
-            self._calls.pop(next(iter(self._calls)), None)
-        self._calls[tuple(key)] = call
-
     def _ready(self) -> CubinImage:
         if self._image is None:
             driver = Driver(self._driver_given)
             self._image = CubinImage(self.manifest, self._cubin, driver, self._watchdog_cycles)
+            self._workspaces = WorkspacePool(self.manifest, driver)
             self._launch = driver.api.cuLaunchKernel
             self._current = driver.api.cuCtxGetCurrent
         return self._image
-
-    # Rare -------------------------------------------------------------------------------------
-
-    def _workspace(
-        self, loaded: LoadedKernel, symbols: Mapping[str, int], stream: int
-    ) -> tuple[Mapping[str, int], ZeroedRange | None]:
-        if not self._owns:
-            return {}, None
-        if self._workspaces is None:
-            self._workspaces = WorkspacePool(self.manifest, self._ready().driver)
-        return self._workspaces.of(loaded.context, stream, symbols)
 
     def _launch_configured(self, call: _Call, stream: int) -> Any:
         api = self._ready().driver.api
@@ -298,6 +279,3 @@ class Kernel(Instrumented):
         if config is None:
             config = call.configs[stream] = launch_config(self.manifest, call.grid, stream, api)
         return api.cuLaunchKernelEx(config, call.function, call.packed.address, 0)
-
-    def _failed(self, name: str, result: Any) -> LaunchError:
-        return self._ready().failed(name, result)

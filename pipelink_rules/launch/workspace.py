@@ -38,6 +38,8 @@ class WorkspacePool:
         self, context: int, stream: int, symbols: Mapping[str, int]
     ) -> tuple[dict[str, int], ZeroedRange | None]:
         """Return slice -> address for a launch on the stream, and what to clear before it."""
+        if not self._pieces:
+            return {}, None
         offsets, size, cleared = {}, 0, 0
         for piece in self._pieces:
             offsets[piece.name] = size
