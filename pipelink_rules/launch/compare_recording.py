@@ -1,8 +1,9 @@
 """Comparison of a recorded launch with its contracts: Recording -> report."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from pipelink_rules.diagnostics.wording import list_of
@@ -27,10 +28,8 @@ def known_values(script: Script, symbols: Mapping[str, int]) -> dict[str, int]:
     """Return the symbols, and the work fields that are the same for every item."""
     known = dict(symbols)
     for name, text in script.fields:
-        try:
+        with suppress(ExpressionError):
             known[name] = value_of(text, symbols)
-        except ExpressionError:
-            continue
     return known
 
 
@@ -150,12 +149,13 @@ class RoleResult:
 
     def counts(self, failed: bool) -> tuple[int, int]:
         """Warps that a failed launch stopped on their way, and warps that did something else."""
-        stuck = [failed and difference.found == NOTHING for difference in self.differences]
-        sizes = [len(places) for places in self.differences.values()]
-        return (
-            sum(size for size, still in zip(sizes, stuck, strict=True) if still),
-            sum(size for size, still in zip(sizes, stuck, strict=True) if not still),
-        )
+        stuck = differ = 0
+        for difference, places in self.differences.items():
+            if failed and difference.found == NOTHING:
+                stuck += len(places)
+            else:
+                differ += len(places)
+        return stuck, differ
 
 
 def compare(recording: Recording) -> tuple[RoleResult, ...]:
@@ -194,22 +194,16 @@ def _difference(
     role: str, row: WarpRow, wanted: Sequence[Expected], sites: dict[int, Site]
 ) -> Difference | None:
     events = row.decoded()
-    for position, (event, want) in enumerate(zip(events, wanted, strict=False)):
-        if not _same(event, want):
-            last = _event(events[position - 1], sites) if position else "its start"
-            return Difference(
-                role, position, want.item, _want(want, sites), _event(event, sites), last
-            )
-    if len(events) < row.operations:
-        return None  # there was no room for the rest
-    if len(events) == len(wanted):
-        return None
-    position = min(len(events), len(wanted))
-    last = _event(events[position - 1], sites) if position else "its start"
-    if len(events) < len(wanted):
-        want = wanted[position]
-        return Difference(role, position, want.item, _want(want, sites), NOTHING, last)
-    return Difference(role, position, -1, "its end", _event(events[position], sites), last)
+    for position, (event, want) in enumerate(zip_longest(events, wanted)):
+        if event and want and _same(event, want):
+            continue
+        if not (event and want) and len(events) < row.operations:
+            return None  # there was no room for the rest
+        item, expected = (want.item, _want(want, sites)) if want else (-1, "its end")
+        found = _event(event, sites) if event else NOTHING
+        last = _event(events[position - 1], sites) if position else "its start"
+        return Difference(role, position, item, expected, found, last)
+    return None
 
 
 def _same(event: Event, want: Expected) -> bool:
@@ -230,6 +224,15 @@ def _event(event: Event, sites: dict[int, Site]) -> str:
     return _said(event.verb, event.site, event.stage, event.value, sites)
 
 
+_VALUES = {  # what the value of an operation is
+    **dict.fromkeys(("acquire", "wait", "commit", "release"), "phase {}"),
+    "expect": "{} bytes",
+    "copy": "offset {}",
+    "store wait": "{} pending",
+    **dict.fromkeys(("sync", "arrive"), "{} threads"),
+}
+
+
 def _said(
     verb: str, number: int, stage: int | None, value: int | None, sites: dict[int, Site]
 ) -> str:
@@ -237,22 +240,9 @@ def _said(
     words = [f"`{verb} {site.port}`" if site else f"`{verb}`" if not number else f"`{verb}` at ?"]
     if site and site.stages and stage is not None:
         words.append(f"stage {stage}")
-    if value is not None:
-        words += _value(verb, value)
+    if value is not None and verb in _VALUES:
+        words.append(_VALUES[verb].format(value))
     return ", ".join(words)
-
-
-def _value(verb: str, value: int) -> Iterator[str]:
-    if verb in ("acquire", "wait", "commit", "release"):
-        yield f"phase {value}"
-    elif verb == "expect":
-        yield f"{value} bytes"
-    elif verb == "copy":
-        yield f"offset {value}"
-    elif verb == "store wait":
-        yield f"{value} pending"
-    elif verb in ("sync", "arrive"):
-        yield f"{value} threads"
 
 
 def agrees(results: Sequence[RoleResult]) -> bool:
@@ -268,13 +258,10 @@ def report(recording: Recording, results: Sequence[RoleResult]) -> str:
         f"{recording.device}"
     ]
     if recording.problem:
-        lines += [
-            "",
-            "The launch failed:",
-            *(f"  {line}" for line in recording.problem.split("\n")),
-        ]
+        lines += ["", "The launch failed:"]
+        lines += [f"  {line}" for line in recording.problem.split("\n")]
     lines.append("")
-    width = max([len(result.role) for result in results] or [0])
+    width = max((len(result.role) for result in results), default=0)
     for result in results:
         verdict = f"not compared: {result.skipped}" if result.skipped else "as in the contract"
         stuck, differ = result.counts(bool(recording.problem))

@@ -59,7 +59,13 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
         expected=plural(phase, "signal") if operation == _UNTIL else _expected(site, operation),
         found=f"{state} after {kilocycles:,} thousand cycles, in block {block}, thread {thread}",
         notes=("the CUDA context is lost; restart the process",),
-        suggestions=(*_allowed(manifest), _suspect(manifest, site, operation)),
+        suggestions=(
+            *(  # the first suspects
+                f"fix the allowed {item.code}: {item.message} (allowed because: {item.reason})"
+                for item in manifest.allowed
+            ),
+            _suspect(manifest, site, operation),
+        ),
     )
     return WatchdogError(diagnostic, site, stage, phase)
 
@@ -71,37 +77,25 @@ def _waiting(site: Site | None, number: int, operation: int) -> str:
     return f"`{site.instance}.{site.role}` never returns from `{verb} {site.port}`"
 
 
-def _allowed(manifest: Manifest) -> list[str]:
-    """Return the errors that the declaration allows: they are the first suspects."""
-    return [
-        f"fix the allowed {item.code}: {item.message} (allowed because: {item.reason})"
-        for item in manifest.allowed
-    ]
-
-
 def _expected(site: Site | None, operation: int) -> str:
     if site is None:
         return "a site of the manifest: cubin and manifest are not from one link"
+    empty, full = (plural(n, "arrival") for n in (site.empty_arrivals, site.full_arrivals))
     if operation == 0:
-        arrivals = plural(site.empty_arrivals, "arrival")
-        return (
-            f"{arrivals} on the empty barrier of `{site.channel}` ({plural(site.stages, 'stage')})"
-        )
+        stages = plural(site.stages, "stage")
+        return f"{empty} on the empty barrier of `{site.channel}` ({stages})"
     if operation == 1:
-        arrivals = plural(site.full_arrivals, "arrival")
-        return f"{arrivals} on the full barrier of `{site.channel}` and its expected bytes"
+        return f"{full} on the full barrier of `{site.channel}` and its expected bytes"
     return f"{site.empty_arrivals} threads at the named barrier"
 
 
 def _suspect(manifest: Manifest, site: Site | None, operation: int) -> str:
-    others = list_of(
-        (
-            f"{item.instance}.{item.role}.{item.port}"
-            for item in manifest.sites
-            if site and item.channel == site.channel and item.number != site.number and item.channel
-        ),
-        "or",
+    ends = (
+        f"{item.instance}.{item.role}.{item.port}"
+        for item in manifest.sites
+        if site and item.channel == site.channel and item.number != site.number and item.channel
     )
+    others = list_of(ends, "or")
     if not others:
         return "look for a thread that exits early or an arrival count that does not match"
     if operation == _UNTIL:
