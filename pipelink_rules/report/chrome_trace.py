@@ -68,8 +68,7 @@ def chrome_trace(recording: Recording) -> dict[str, Any]:
     for cta in times_of(recording):
         events += _names(recording, cta)
         for warp, line in cta.warps:
-            for timed in line:
-                events.append(_slice(recording, cta, warp, timed, sites))
+            events += (_slice(recording, cta, warp, timed, sites) for timed in line)
         events += _stages(recording, cta, sites)
     return {
         "traceEvents": events,
@@ -89,15 +88,16 @@ def name_of(event: Event, sites: Mapping[int, Site]) -> str:
     return f"{event.verb} {site.port}" if site else event.verb
 
 
-def _names(recording: Recording, cta: CtaTimes) -> Iterator[dict[str, Any]]:
-    def named(kind: str, thread: int, **values: Any) -> dict[str, Any]:
-        return {"ph": "M", "name": kind, "pid": cta.cta, "tid": thread, "args": values}
+def _named(kind: str, cta: CtaTimes, thread: int, **values: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": cta.cta, "tid": thread, "args": values}
 
-    yield named("process_name", 0, name=f"CTA {cta.cta} (SM {cta.sm})")
-    yield named("process_sort_index", 0, sort_index=cta.cta)
+
+def _names(recording: Recording, cta: CtaTimes) -> Iterator[dict[str, Any]]:
+    yield _named("process_name", cta, 0, name=f"CTA {cta.cta} (SM {cta.sm})")
+    yield _named("process_sort_index", cta, 0, sort_index=cta.cta)
     for warp, _ in cta.warps:
-        yield named("thread_name", warp, name=f"warp {warp} {recording.role_of(warp)}")
-        yield named("thread_sort_index", warp, sort_index=warp)
+        yield _named("thread_name", cta, warp, name=f"warp {warp} {recording.role_of(warp)}")
+        yield _named("thread_sort_index", cta, warp, sort_index=warp)
 
 
 def _slice(
@@ -123,13 +123,13 @@ def _stages(
     recording: Recording, cta: CtaTimes, sites: Mapping[int, Site]
 ) -> Iterator[dict[str, Any]]:
     """Yield the contents of every stage of every ring, from the operations of both endpoints."""
-    moments: dict[tuple[str, str], list[list[Timed]]] = defaultdict(list)
+    moments: dict[tuple[str, str], list[list[int]]] = defaultdict(list)
     for _, line in cta.warps:
-        mine: dict[tuple[str, str], list[Timed]] = defaultdict(list)
+        mine: dict[tuple[str, str], list[int]] = defaultdict(list)
         for timed in line:
             site = sites.get(timed.event.site)
             if site and site.channel:
-                mine[site.channel, timed.event.verb].append(timed)
+                mine[site.channel, timed.event.verb].append(timed.end)
         for key, found in mine.items():
             moments[key].append(found)
     thread = _RINGS
@@ -137,34 +137,21 @@ def _stages(
         stages = max(site.stages for site in sites.values() if site.channel == channel)
         for stage in range(stages):
             name = f"{channel}, stage {stage}"
-            yield {
-                "ph": "M",
-                "name": "thread_name",
-                "pid": cta.cta,
-                "tid": thread + stage,
-                "args": {"name": name},
-            }
-        taken, full, free = (
-            _each(moments[channel, "acquire"], min, begin=False),
-            _each(moments[channel, "wait"], min, begin=False),
-            _each(moments[channel, "release"], max, begin=False),
-        )
-        for item, start in enumerate(taken):
-            place = {"ph": "X", "cat": "ring", "pid": cta.cta, "tid": thread + item % stages}
-            arguments = {"args": {"item": item}}
-            if item < len(full) and full[item] > start:
-                where = _span(recording, cta, start, full[item])
-                yield {**place, "name": "filling", **where, **arguments}
-                if item < len(free) and free[item] > full[item]:
-                    where = _span(recording, cta, full[item], free[item])
-                    yield {**place, "name": "in use", **where, **arguments}
+            yield _named("thread_name", cta, thread + stage, name=name)
+        # The end of the n-th operation: of the first warp, or of the last one that performs it.
+        taken = [min(times) for times in zip(*moments[channel, "acquire"], strict=False)]
+        full = [min(times) for times in zip(*moments[channel, "wait"], strict=False)]
+        free = [max(times) for times in zip(*moments[channel, "release"], strict=False)]
+        for item, (start, filled) in enumerate(zip(taken, full, strict=False)):
+            if filled <= start:
+                continue
+            slot = {"ph": "X", "cat": "ring", "pid": cta.cta, "tid": thread + item % stages}
+            args = {"args": {"item": item}}
+            yield {**slot, "name": "filling", **_span(recording, cta, start, filled), **args}
+            if item < len(free) and free[item] > filled:
+                used = _span(recording, cta, filled, free[item])
+                yield {**slot, "name": "in use", **used, **args}
         thread += stages
-
-
-def _each(lines: list[list[Timed]], choose: Any, *, begin: bool) -> list[int]:
-    """Return the time of the n-th operation over all warps that perform it."""
-    count = min((len(line) for line in lines), default=0)
-    return [choose(line[n].begin if begin else line[n].end for line in lines) for n in range(count)]
 
 
 def _timed(events: tuple[Event, ...], base: int) -> Iterator[Timed]:

@@ -3,7 +3,7 @@
 Two links -> the differing lines; equal values are omitted.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.text_table import format_table
@@ -29,26 +29,11 @@ class Link:
 def diff_links(before: Link, after: Link) -> str:
     """Return the differences by section, or one line if there are none; allowed errors always."""
     allowed = [all_allowed(item.allowed, item.audit) for item in (before, after)]
-    sections: list[tuple[str, Mapping[str, object], Mapping[str, object]]] = [
-        ("Instances", _instances(before), _instances(after)),
-        ("Connections", _connections(before), _connections(after)),
-        ("Cluster", _cluster(before), _cluster(after)),
-        ("Stages", _stages(before), _stages(after)),
-        ("Shared memory", _memory(before), _memory(after)),
-        ("Tensor memory", _tensor(before), _tensor(after)),
-        ("Warps and registers", _warps(before), _warps(after)),
-        ("Barriers", _barriers(before), _barriers(after)),
-        ("Parameters", _parameters(before), _parameters(after)),
-        ("Code", _code(before), _code(after)),
-        ("AllowedDiagnostics", _reasons(allowed[0]), _reasons(allowed[1])),
-    ]
     lines: list[str] = []
-    differ = False
-    for title, old, new in sections:
-        rows = list(changed(old, new))
-        if rows:
-            differ = True
+    for title, values in _SECTIONS.items():
+        if rows := list(_changed(values(before), values(after))):
             lines += ["", title, *format_table(("", "before", "after", ""), rows)]
+    differ = bool(lines)
     names = [
         f"{link.program.name}{' (allowed errors)' if found else ''} for {link.program.target}"
         for link, found in zip((before, after), allowed, strict=True)
@@ -62,11 +47,7 @@ def diff_links(before: Link, after: Link) -> str:
     return "\n".join([heading, *lines]) + "\n"
 
 
-def _reasons(allowed: Iterable[AllowedDiagnostics]) -> dict[str, object]:
-    return {f"{item.code}: {item.message}": item.reason for item in allowed}
-
-
-def changed(
+def _changed(
     before: Mapping[str, object], after: Mapping[str, object]
 ) -> Iterator[tuple[str, str, str, str]]:
     """Yield rows (name, before, after, difference of numbers) for all that differs."""
@@ -90,26 +71,18 @@ def _instances(link: Link) -> dict[str, object]:
     }
 
 
-def _connections(link: Link) -> dict[str, object]:
-    return {item.name: item.transfer for item in link.program.connections}
-
-
 def _cluster(link: Link) -> dict[str, object]:
     members = {str(row[0]): row[1] for row in cluster_rows(link.program)[1]}
     return {"CTAs": " x ".join(map(str, link.program.cluster)), **members}
 
 
-def _stages(link: Link) -> dict[str, object]:
-    return dict(link.placement.stages)
-
-
 def _memory(link: Link) -> dict[str, object]:
-    places = {
-        item.name: f"{item.start:,}..{item.end:,}"
-        for item in pieces_of(link.program, link.placement)
+    pieces = pieces_of(link.program, link.placement)
+    return {
+        **{item.name: f"{item.start:,}..{item.end:,}" for item in pieces},
+        "dynamic shared memory": link.placement.shared_bytes,
+        "CTAs per SM": link.placement.occupancy,
     }
-    total = {"dynamic shared memory": link.placement.shared_bytes}
-    return {**places, **total, "CTAs per SM": link.placement.occupancy}
 
 
 def _tensor(link: Link) -> dict[str, object]:
@@ -119,14 +92,13 @@ def _tensor(link: Link) -> dict[str, object]:
 
 
 def _warps(link: Link) -> dict[str, object]:
-    first, found = dict(link.placement.warps), {}
+    found: dict[str, object] = {}
     for role in link.program.roles:
-        start = first[role.name]
-        given = link.placement.registers(role.name)
+        start = link.placement.first_warp(role.name)
         where = f"warps {start}..{start + role.warps - 1}" if role.warps > 1 else f"warp {start}"
-        found[role.name] = f"{where}, {given} registers"
-    threads = {"threads": link.placement.threads}
-    return {**found, **threads, "entry registers": link.placement.entry_registers}
+        found[role.name] = f"{where}, {link.placement.registers(role.name)} registers"
+    found["threads"] = link.placement.threads
+    return {**found, "entry registers": link.placement.entry_registers}
 
 
 def _barriers(link: Link) -> dict[str, object]:
@@ -135,14 +107,11 @@ def _barriers(link: Link) -> dict[str, object]:
 
 
 def _parameters(link: Link) -> dict[str, object]:
-    return {
-        f"#{number}": " ".join(_words((item.kind, item.name, item.box or "", item.swizzle or "")))
-        for number, item in enumerate(kernel_parameters(link.program))
-    }
-
-
-def _words(values: Iterable[object]) -> Iterator[str]:
-    return (str(value) for value in values if value != "")
+    found: dict[str, object] = {}
+    for number, item in enumerate(kernel_parameters(link.program)):
+        words = (item.kind, item.name, item.box, item.swizzle)
+        found[f"#{number}"] = " ".join(str(word) for word in words if word)
+    return found
 
 
 def _code(link: Link) -> dict[str, object]:
@@ -160,3 +129,21 @@ def _code(link: Link) -> dict[str, object]:
         "calls": ", ".join(audit.calls) or "none",
         "machine code": audit.text_sha256[:16],
     }
+
+
+_SECTIONS: dict[str, Callable[[Link], Mapping[str, object]]] = {
+    "Instances": _instances,
+    "Connections": lambda link: {item.name: item.transfer for item in link.program.connections},
+    "Cluster": _cluster,
+    "Stages": lambda link: dict(link.placement.stages),
+    "Shared memory": _memory,
+    "Tensor memory": _tensor,
+    "Warps and registers": _warps,
+    "Barriers": _barriers,
+    "Parameters": _parameters,
+    "Code": _code,
+    "AllowedDiagnostics": lambda link: {
+        f"{item.code}: {item.message}": item.reason
+        for item in all_allowed(link.allowed, link.audit)
+    },
+}

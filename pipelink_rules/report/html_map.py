@@ -1,32 +1,15 @@
 """The link map as one self-contained page, equal for equal inputs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
+from pipelink_rules.report import map_rows
 from pipelink_rules.report.allowed import all_allowed
 from pipelink_rules.report.html import COLORS, STYLE, element, table, text
-from pipelink_rules.report.map_rows import (
-    Rows,
-    cluster_rows,
-    cluster_text,
-    code_rows,
-    connection_rows,
-    instance_rows,
-    mbarrier_count,
-    named_rows,
-    parameter_rows,
-    pool_text,
-    ring_rows,
-    steady_rows,
-    steady_text,
-    tensor_rows,
-    tensor_text,
-    warp_rows,
-)
-from pipelink_rules.report.memory_map import memory_rows, pieces_of
+from pipelink_rules.report.memory_map import memory_rows, pieces_of, with_commas
 from pipelink_rules.report.svg_pictures import memory_picture, pipeline_picture, warps_picture
 
 # No script, no font, no picture of another host: the page says so to the browser, too.
@@ -41,24 +24,20 @@ def render_page(
 ) -> str:
     """Return the text of `<name>.html`.  allowed: diagnostics that the declaration allows."""
     body = "\n".join(_body(program, placement, audit, all_allowed(allowed, audit)))
-    head = "".join(
-        (
-            element("meta", charset="utf-8"),
-            element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("title", text(f"{program.name} for {program.target}")),
-            element("style", STYLE),
-        )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", text(f"{program.name} for {program.target}")),
+        element("style", STYLE),
     )
-    page = element("head", head) + "\n" + element("body", element("main", body))
+    page = head + "\n" + element("body", element("main", body))
     return f'<!DOCTYPE html>\n<html lang="en">{page}</html>\n'
 
 
 def _body(
-    program: Program,
-    placement: Placement,
-    audit: Audit,
-    allowed: tuple[AllowedDiagnostics, ...],
+    program: Program, placement: Placement, audit: Audit, allowed: tuple[AllowedDiagnostics, ...]
 ) -> Iterator[str]:
     colors = _colors(program, placement)
     yield element("h1", text(program.name))
@@ -82,13 +61,7 @@ def _body(
     yield _section(
         "Shared memory",
         memory_picture(program, placement, colors),
-        table(
-            ("start", "end", "bytes", "align", "phase", "item", "what", "overlay"),
-            [
-                tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in row)
-                for row in memory_rows(program, placement)
-            ],
-        ),
+        table(*with_commas(memory_rows(program, placement))),
         _note(
             f"{placement.shared_bytes:,} bytes taken, bound {placement.bound_bytes:,}; stage "
             f"counts {'proved best' if placement.proved else 'not proved best'} "
@@ -98,39 +71,36 @@ def _body(
     if placement.tensor_columns:
         yield _section(
             "Tensor memory",
-            table(*tensor_rows(program, placement)),
-            _note(tensor_text(program, placement)),
+            table(*map_rows.tensor_rows(program, placement)),
+            _note(map_rows.tensor_text(program, placement)),
         )
     yield _section(
         "Warps and registers",
         warps_picture(program, placement, audit, colors),
-        table(*warp_rows(program, placement, audit)),
-        _note(f"{pool_text(placement)}. The line in a bar is the highest register in use."),
+        table(*map_rows.warp_rows(program, placement, audit)),
+        _note(
+            f"{map_rows.pool_text(placement)}. The line in a bar is the highest register in use."
+        ),
     )
-    said = cluster_text(program)
-    if said:
-        yield _section("Cluster", table(*cluster_rows(program)), _note(said))
-    steady = steady_text(program, placement)
-    if steady:
+    if said := map_rows.cluster_text(program):
+        yield _section("Cluster", table(*map_rows.cluster_rows(program)), _note(said))
+    if steady := map_rows.steady_text(program, placement):
         yield _section(
             "Steady state",
-            table(*steady_rows(program, placement)),
+            table(*map_rows.steady_rows(program, placement)),
             _note(
                 f"{steady}. An estimate from below: data come from the L2 cache, and what "
                 "components compute between their operations is not counted."
             ),
         )
-    barriers: tuple[tuple[str, Rows], ...] = (
-        ("Rings and their barriers", ring_rows(program, placement)),
-        ("Named barriers", named_rows(program, placement)),
-    )
-    rest: tuple[tuple[str, Rows], ...] = (
-        ("Connections", connection_rows(program)),
-        ("Instances", instance_rows(program)),
-        ("Parameters of the entry", parameter_rows(program)),
-        ("Code", code_rows(audit)),
-    )
-    for title, rows in (*barriers, *rest):
+    for title, rows in (
+        ("Rings and their barriers", map_rows.ring_rows(program, placement)),
+        ("Named barriers", map_rows.named_rows(program, placement)),
+        ("Connections", map_rows.connection_rows(program)),
+        ("Instances", map_rows.instance_rows(program)),
+        ("Parameters of the entry", map_rows.parameter_rows(program)),
+        ("Code", map_rows.code_rows(audit)),
+    ):
         yield _section(title, table(*rows))
     notes = dict.fromkeys((*placement.notes, *audit.warnings))
     yield _section("Notes", *(_note(note) for note in notes))
@@ -162,9 +132,9 @@ def _allowed(allowed: tuple[AllowedDiagnostics, ...]) -> str:
 
 def _facts(program: Program, placement: Placement, audit: Audit) -> str:
     limit = TARGETS[program.target].shared_limit(placement.occupancy)
-    mbarriers = mbarrier_count(program, placement)
+    mbarriers = map_rows.mbarrier_count(program, placement)
     share = 100 * placement.shared_bytes / limit
-    facts: Iterable[tuple[str, str]] = (
+    facts = (
         (f"{placement.shared_bytes / 1024:.1f} KiB", f"shared memory, {share:.0f} % of the limit"),
         (str(placement.threads), f"threads, {placement.threads // 32} warps"),
         (str(audit.registers), "registers at entry"),

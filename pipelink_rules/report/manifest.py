@@ -8,12 +8,7 @@ from pathlib import Path
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.glue.operation_script import script_of, watchdog_sites
 from pipelink_rules.glue.parameters import kernel_parameters, workspaces
-from pipelink_rules.model.linked_kernel import (
-    AllowedDiagnostics,
-    Audit,
-    Manifest,
-    TensorArgument,
-)
+from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit, Manifest, TensorArgument
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
 from pipelink_rules.model.target import TARGETS
@@ -35,7 +30,7 @@ def manifest_of(
 
     allowed: diagnostics of the check that the declaration allows.
     """
-    target = TARGETS[program.target]
+    contracts = [item.variant.contract for item in program.instances]
     return Manifest(
         name=program.name,
         target=program.target,
@@ -49,22 +44,18 @@ def manifest_of(
         grid=grid_expression(program),
         parameters=kernel_parameters(program),
         tensors=tuple(_tensors(program)),
-        scalars=tuple(
-            (keyword, program.port(places[0]).type) for keyword, places in program.scalars
-        ),
+        scalars=tuple((name, program.port(places[0]).type) for name, places in program.scalars),
         symbols=tuple(_symbols(program)),
         requires=tuple(_preconditions(program)),
-        runs_on=target.runs_on,
+        runs_on=TARGETS[program.target].runs_on,
         runtime=program.runtime,
-        deterministic=all(
-            item.variant.contract.numeric.deterministic for item in program.instances
-        ),
+        deterministic=all(contract.numeric.deterministic for contract in contracts),
         sites=watchdog_sites(program, placement) if program.runtime in REPORTING else (),
         script=script_of(program, dict(placement.warps)) if program.runtime in NOTING else None,
         summary=program.spec.summary,
         allowed=all_allowed(allowed, audit),
         workspace=workspaces(program),
-        coresident=any(item.variant.contract.coresident == "grid" for item in program.instances),
+        coresident=any(contract.coresident == "grid" for contract in contracts),
         report=tuple(summary_of(program, placement, audit).items()),
     )
 
@@ -83,28 +74,20 @@ def summary_of(program: Program, placement: Placement, audit: Audit) -> dict[str
     """Return the cells of a table row about one link."""
     stages = [f"{name} {count}" for name, count in placement.stages]
     tensor = {"tensor columns": str(placement.tensor_columns)} if placement.tensor_columns else {}
+    registers = str(audit.registers)
+    if placement.setmaxnreg:
+        values = sorted({group.registers for group in placement.warpgroups if group.roles})
+        registers += f" -> {'/'.join(map(str, values))}"
     return {
         "megakernel": program.name,
         "target": program.target,
         "shared bytes": str(placement.shared_bytes),
         "stages": ", ".join(stages) or "-",
         **tensor,
-        "registers": _registers(placement, audit),
-        "barriers": str(_barriers(program, placement)),
+        "registers": registers,
+        "barriers": str(mbarrier_count(program, placement) + len(placement.named)),
         "instructions": str(audit.instructions),
     }
-
-
-def _registers(placement: Placement, audit: Audit) -> str:
-    if not placement.setmaxnreg:
-        return str(audit.registers)
-    values = sorted({group.registers for group in placement.warpgroups if group.roles})
-    return f"{audit.registers} -> {'/'.join(map(str, values))}"
-
-
-def _barriers(program: Program, placement: Placement) -> int:
-    """Return mbarriers and named barriers together."""
-    return mbarrier_count(program, placement) + len(placement.named)
 
 
 def _tensors(program: Program) -> Iterator[TensorArgument]:
@@ -142,8 +125,7 @@ def _preconditions(program: Program) -> Iterator[tuple[str, str]]:
     seen = set()
     for instance in program.instances:
         for condition in instance.variant.contract.requires:
-            if condition.literal == 1 or condition.text in seen:
-                continue
-            seen.add(condition.text)
-            place = f" ({condition.span})" if condition.span else ""
-            yield condition.text, f"{instance.name}{place}"
+            if condition.literal != 1 and condition.text not in seen:
+                seen.add(condition.text)
+                place = f" ({condition.span})" if condition.span else ""
+                yield condition.text, f"{instance.name}{place}"

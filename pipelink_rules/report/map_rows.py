@@ -7,7 +7,8 @@ from pipelink_rules.check.protocol.initiation_interval import interval
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.glue.parameters import kernel_parameters
-from pipelink_rules.model.linked_kernel import Audit, BarrierSite, KernelParameter
+from pipelink_rules.model.contract import Port
+from pipelink_rules.model.linked_kernel import Audit, BarrierSite
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import (
     COUNTER,
@@ -17,14 +18,11 @@ from pipelink_rules.model.program import (
     RING,
     SCRATCH,
     TENSOR_MEMORY,
-    Connection,
     Program,
     ProgramRole,
 )
 from pipelink_rules.model.target import TARGETS
-
-Rows = tuple[tuple[str, ...], list[tuple[object, ...]]]  # heading, rows
-
+from pipelink_rules.report.memory_map import Rows
 
 BEYOND = 2  # stage counts above the chosen one that are looked at
 
@@ -32,38 +30,29 @@ BEYOND = 2  # stage counts above the chosen one that are looked at
 def warp_rows(program: Program, placement: Placement, audit: Audit | None) -> Rows:
     """Return every program role: warps, registers assigned, used and declared, entries."""
     first = dict(placement.warps)
-    given = {role: group.registers for group in placement.warpgroups for role in group.roles}
     highest = dict(audit.region_registers) if audit else {}
     rows: list[tuple[object, ...]] = []
     for role in sorted(program.roles, key=lambda item: first[item.name]):
         start = first[role.name]
-        rows.append(
-            (
-                f"{start}..{start + role.warps - 1}" if role.warps > 1 else str(start),
-                role.name,
-                given.get(role.name, placement.entry_registers),
-                highest.get(role.name, "-"),
-                role.minimum,
-                role.want,
-                role.entry,
-                _probed(program, role),
-                ", ".join(".".join(member) for member in role.members)
-                + (f" x{role.calls}" if role.calls > 1 else ""),
-            )
-        )
+        warps = f"{start}..{start + role.warps - 1}" if role.warps > 1 else str(start)
+        budget = placement.registers(role.name)
+        declared = (role.minimum, role.want, role.entry, _probed(program, role))
+        members = ", ".join(".".join(member) for member in role.members)
+        calls = f" x{role.calls}" if role.calls > 1 else ""
+        used = highest.get(role.name, "-")
+        rows.append((warps, role.name, budget, used, *declared, members + calls))
     heading = ("warps", "role", "given", "used", "min", "want", "entry", "probe", "entries")
     return heading, rows
 
 
 def pool_text(placement: Placement) -> str:
     """Return threads, and the registers they enter with and share."""
-    moved = "by setmaxnreg" if placement.setmaxnreg else "no setmaxnreg"
+    entry = f"{placement.threads} threads enter with {placement.entry_registers} registers"
+    if not placement.setmaxnreg:
+        return f"{entry}, no setmaxnreg"
     pool = placement.entry_registers * placement.threads
     used = sum(128 * group.registers for group in placement.warpgroups)
-    return (
-        f"{placement.threads} threads enter with {placement.entry_registers} registers, {moved}"
-        + (f"; {used:,} of a pool of {pool:,}" if placement.setmaxnreg else "")
-    )
+    return f"{entry}, by setmaxnreg; {used:,} of a pool of {pool:,}"
 
 
 def _probed(program: Program, role: ProgramRole) -> str:
@@ -82,7 +71,7 @@ def _probed(program: Program, role: ProgramRole) -> str:
 def ring_rows(program: Program, placement: Placement) -> Rows:
     """Return every ring with its stages and its barriers."""
     stages, barriers = dict(placement.stages), dict(placement.barriers)
-    rows: list[tuple[object, ...]] = [
+    return ("ring", "stages", "bytes", "mbarriers at", "full", "empty", "asked"), [
         (
             channel.name,
             stages[channel.name],
@@ -94,7 +83,6 @@ def ring_rows(program: Program, placement: Placement) -> Rows:
         )
         for channel in program.channels
     ]
-    return ("ring", "stages", "bytes", "mbarriers at", "full", "empty", "asked"), list(rows)
 
 
 def mbarrier_count(program: Program, placement: Placement) -> int:
@@ -127,38 +115,37 @@ _TRANSFERS = {
 
 def connection_rows(program: Program) -> Rows:
     """Return connections with their transfers, then what the caller passes."""
+
+    def carried(end: tuple[str, str]) -> str:
+        port = program.port(end)
+        return f"u32 [{port.count}]" if port.space == "counter" else " + ".join(tile_texts(port))
+
     rows: list[tuple[object, ...]] = [
-        (item.name, _carried(program, item), item.transfer, _TRANSFERS.get(item.transfer, ""))
+        (item.name, carried(item.producer), item.transfer, _TRANSFERS.get(item.transfer, ""))
         for item in program.connections
     ]
-    for kind, bound in (("tensor", program.tensors), ("scalar", program.scalars)):
+    for kind, bound in (("global", program.tensors), ("scalar", program.scalars)):
         for keyword, places in bound:
             for place in places:
-                port = program.port(place)
-                name = ".".join(place)
-                arrow = (
-                    f"{name} -> {keyword}" if port.direction == "out" else f"{keyword} -> {name}"
-                )
-                what = port.type or port.members[0].dtype
-                if port.members:
-                    what += f" [{', '.join(extent.text for extent in port.members[0].shape)}]"
-                rows.append((arrow, what, "global" if kind == "tensor" else "scalar", ""))
-    return ("connection", "carries", "transfer", "how"), list(rows)
+                port, ends = program.port(place), [keyword, ".".join(place)]
+                if port.direction == "out":
+                    ends.reverse()
+                what = port.type or tile_texts(port)[0]
+                rows.append((" -> ".join(ends), what, kind, ""))
+    return ("connection", "carries", "transfer", "how"), rows
 
 
-def _carried(program: Program, connection: Connection) -> str:
-    port = program.port(connection.producer)
-    if port.space == "counter":
-        return f"u32 [{port.count}]"
-    return " + ".join(
+def tile_texts(port: Port) -> list[str]:
+    """Return `bf16 [M, K]` for every member of a port."""
+    return [
         f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
         for member in port.members
-    )
+    ]
 
 
 def instance_rows(program: Program) -> Rows:
     """Return every instance with the variant it is of."""
-    rows: list[tuple[object, ...]] = [
+    return ("instance", "component", "variant", "parameters", "flags"), [
         (
             item.name,
             item.label,
@@ -168,22 +155,21 @@ def instance_rows(program: Program) -> Rows:
         )
         for item in program.instances
     ]
-    return ("instance", "component", "variant", "parameters", "flags"), list(rows)
 
 
 def parameter_rows(program: Program) -> Rows:
     """Return parameters of the entry, in order."""
-    rows: list[tuple[object, ...]] = [
-        (number, item.kind, item.name, item.dtype, _box(item), ", ".join(item.ports))
+    return ("#", "kind", "name", "dtype", "box", "serves"), [
+        (
+            number,
+            item.kind,
+            item.name,
+            item.dtype,
+            f"{list(item.box)} swizzle {item.swizzle}" if item.box else "",
+            ", ".join(item.ports),
+        )
         for number, item in enumerate(kernel_parameters(program))
     ]
-    return ("#", "kind", "name", "dtype", "box", "serves"), list(rows)
-
-
-def _box(parameter: KernelParameter) -> str:
-    if not parameter.box:
-        return ""
-    return f"{list(parameter.box)} swizzle {parameter.swizzle}"
 
 
 def _site(site: BarrierSite) -> str:
@@ -195,7 +181,7 @@ def _site(site: BarrierSite) -> str:
 def code_rows(audit: Audit) -> Rows:
     """Return the results of the audit of the machine code."""
     ids = ", ".join(map(_site, audit.barrier_sites))
-    rows: list[tuple[object, ...]] = [
+    return ("of", "found"), [
         ("entry", audit.entry),
         ("instructions", f"{audit.instructions:,}"),
         ("registers", str(audit.registers)),
@@ -207,12 +193,11 @@ def code_rows(audit: Audit) -> Rows:
         ("calls", ", ".join(audit.calls) or "none"),
         ("machine code", f"sha256 {audit.text_sha256}"),
     ]
-    return ("of", "found"), list(rows)
 
 
 def cluster_rows(program: Program) -> Rows:
     """Return every multicast member of a ring."""
-    rows: list[tuple[object, ...]] = [
+    return ("member", "shared by", "each copies"), [
         (
             f"{channel.name}.{shared.member}",
             f"{shared.size} CTAs along {' and '.join(shared.axes)}",
@@ -221,7 +206,6 @@ def cluster_rows(program: Program) -> Rows:
         for channel in program.channels
         for shared in channel.multicast
     ]
-    return ("member", "shared by", "each copies"), rows
 
 
 def cluster_text(program: Program) -> str:
@@ -302,6 +286,5 @@ def steady_rows(program: Program, placement: Placement) -> Rows:
         for counts, cycles, bound in groups:
             shown = f"{counts[0]}..{counts[-1]}" if len(counts) > 1 else str(counts[0])
             rows.append((channel.name, shown, cycles, bound, "chosen" if given in counts else ""))
-    if all(row[2] == "-" for row in rows):
-        rows = []
-    return ("ring", "stages", "cycles", "bound by", ""), rows
+    known = any(row[2] != "-" for row in rows)
+    return ("ring", "stages", "cycles", "bound by", ""), rows if known else []

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-from pipelink_rules.model.placement import Placement, PlacementProblem
+from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import HANDOVER, Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place.problem import placement_problem
+
+Rows = tuple[tuple[str, ...], list[tuple[object, ...]]]  # heading, rows
 
 
 @dataclass(frozen=True)
@@ -24,38 +26,27 @@ def pieces_of(program: Program, placement: Placement) -> list[MemoryRange]:
     """Return every allocation by offset; the mbarrier table is live in all lifetimes."""
     problem = placement_problem(program)
     stages, offsets = dict(placement.stages), dict(placement.offsets)
-    kinds = {channel.name: channel for channel in program.channels}
+    channels = {channel.name: channel for channel in program.channels}
     found = []
     for item in problem.items:
-        count = stages[item.channel] if item.channel else 1
-        what = "buffer"
+        start, size, what = offsets[item.name], item.bytes, "buffer"
         if item.channel:
-            channel = kinds[item.channel]
+            channel, count = channels[item.channel], stages[item.channel]
             kind = "hand-over" if channel.kind == HANDOVER else "ring"
-            what = f"{kind}, {count} x {item.bytes}"
+            size, what = count * item.bytes, f"{kind}, {count} x {item.bytes}"
             if channel.member_offsets:
                 inner = ", ".join(f"{name} +{at}" for name, at in channel.member_offsets)
                 what += f" ({inner})"
-        start = offsets[item.name]
-        found.append(
-            MemoryRange(
-                item.name, start, start + count * item.bytes, item.align, item.lifetimes, what
-            )
-        )
+        end = start + size
+        found.append(MemoryRange(item.name, start, end, item.align, item.lifetimes, what))
     if "barriers" in offsets:
-        found.append(_barrier_table(problem, placement, stages, offsets["barriers"]))
+        count = sum(each * stages[name] for name, each in problem.mbarriers_per_stage)
+        start = offsets["barriers"]
+        end = start + 8 * (problem.mbarriers_fixed + count)
+        everywhere = (1 << len(problem.lifetimes)) - 1
+        what = f"{count} mbarriers" + ", the address of tensor memory" * bool(problem.tensor)
+        found.append(MemoryRange("barriers", start, end, 16, everywhere, what))
     return sorted(found, key=lambda piece: (piece.start, piece.end, piece.name))
-
-
-def _barrier_table(
-    problem: PlacementProblem, placement: Placement, stages: dict[str, int], start: int
-) -> MemoryRange:
-    count = problem.mbarriers_fixed
-    count += sum(each * stages[name] for name, each in problem.mbarriers_per_stage)
-    everywhere = (1 << len(problem.lifetimes)) - 1
-    what = f"{count - problem.mbarriers_fixed} mbarriers"
-    what += ", the address of tensor memory" if problem.tensor else ""
-    return MemoryRange("barriers", start, start + 8 * count, 16, everywhere, what)
 
 
 def overlays(pieces: list[MemoryRange]) -> dict[str, list[str]]:
@@ -68,38 +59,28 @@ def overlays(pieces: list[MemoryRange]) -> dict[str, list[str]]:
     return found
 
 
-def memory_rows(program: Program, placement: Placement) -> list[tuple[object, ...]]:
-    """Rows (start, end, bytes, align, phases, item, what, over) with the gaps between them."""
+def memory_rows(program: Program, placement: Placement) -> Rows:
+    """Return every allocation, and the gaps between them."""
     pieces = pieces_of(program, placement)
+    shared, phases = overlays(pieces), placement_problem(program).lifetimes
     rows: list[tuple[object, ...]] = []
-    shared = overlays(pieces)
-    phases = placement_problem(program).lifetimes
     top = 0
     for piece in pieces:
-        if piece.start > top:
-            rows.append((top, piece.start, piece.start - top, "-", "-", "(free)", "", ""))
-        top = max(top, piece.end)
-        alive = [name for bit, name in enumerate(phases) if piece.lifetimes >> bit & 1]
+        start, end = piece.start, piece.end
+        if start > top:
+            rows.append((top, start, start - top, "-", "-", "(free)", "", ""))
+        top = max(top, end)
+        alive = "+".join(name for bit, name in enumerate(phases) if piece.lifetimes >> bit & 1)
         over = ", ".join(shared.get(piece.name, ()))
-        rows.append(
-            (
-                piece.start,
-                piece.end,
-                piece.end - piece.start,
-                piece.align,
-                "+".join(alive),
-                piece.name,
-                piece.what,
-                over and f"over {over}",
-            )
-        )
-    return rows
+        where = (start, end, end - start, piece.align)
+        rows.append((*where, alive, piece.name, piece.what, over and f"over {over}"))
+    return ("start", "end", "bytes", "align", "phase", "item", "what", "overlay"), rows
 
 
-def phase_rows(program: Program, placement: Placement) -> list[tuple[object, ...]]:
-    """Return rows (phase, live bytes, taken, slack, limit): how near each phase is to its bound.
+def phase_rows(program: Program, placement: Placement) -> Rows:
+    """Return how near each phase is to its bound, in bytes.
 
-    `live` is a lower bound of what any placement with these stages takes; `slack` is what the
+    `bound` is a lower bound of what any placement with these stages takes; `slack` is what the
     phase leaves free below the limit of the target at this occupancy.
     """
     limit = TARGETS[program.target].shared_limit(placement.occupancy)
@@ -110,4 +91,12 @@ def phase_rows(program: Program, placement: Placement) -> list[tuple[object, ...
         live = sum(piece.end - piece.start for piece in alive)
         top = max((piece.end for piece in alive), default=0)
         rows.append((name, live, top, limit - top, limit))
-    return rows
+    return ("phase", "bound", "taken", "slack", "limit"), rows
+
+
+def with_commas(table: Rows) -> Rows:
+    """Return a table whose numbers are written with separators of thousands."""
+    heading, rows = table
+    return heading, [
+        tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in row) for row in rows
+    ]

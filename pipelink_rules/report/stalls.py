@@ -82,7 +82,7 @@ def stall_report(recording: Recording) -> str:
         *_where(roles[0]),
         *(
             f"A copy into `{channel}` takes {middle:,} cycles (median of {count} waited for)."
-            for channel, middle, count in _flights(recording, ctas, names)
+            for channel, middle, count in _flights(recording, ctas)
         ),
         bottleneck(recording, roles),
     ]
@@ -95,15 +95,13 @@ def bottleneck(recording: Recording, roles: tuple[RoleTimes, ...]) -> str:
     first = roles[0]
     busy = first.share(first.busy)
     if busy >= BUSY:
-        waiting = [
+        waiting = (
             f"{role.name} waits for it {role.share(spent.cycles):.0%} of the time"
             for role in roles[1:]
             for place, spent in _longest(role)
             if first.name in names.others(*place) and role.share(spent.cycles) >= 0.05
-        ]
-        return f"{first.name} bounds: it is busy {busy:.0%} of the time" + "".join(
-            f"; {text}" for text in waiting
         )
+        return "; ".join((f"{first.name} bounds: it is busy {busy:.0%} of the time", *waiting))
     for role in roles:
         for (verb, number), spent in _longest(role):
             site = names.sites.get(number)
@@ -181,16 +179,10 @@ def _table(roles: tuple[RoleTimes, ...], names: _Names) -> list[str]:
         for (verb, number), spent in _longest(role) or [(("", 0), StallTime())]:
             site = names.sites.get(number)
             whom = ", ".join(names.others(verb, number)) or ("its own stores" if verb else "nobody")
-            rows.append(
-                (
-                    *head,
-                    whom,
-                    f"{verb} {site.port}" if site else verb,
-                    f"{role.share(spent.cycles):.0%}",
-                    f"{spent.times:,}",
-                    f"{spent.cycles // spent.times:,}" if spent.times else "",
-                )
-            )
+            where = f"{verb} {site.port}" if site else verb
+            share = f"{role.share(spent.cycles):.0%}"
+            mean = f"{spent.cycles // spent.times:,}" if spent.times else ""
+            rows.append((*head, whom, where, share, f"{spent.times:,}", mean))
             head = ("", "", "")
     return format_table(heading, rows, "", right=(1, 2, 5, 6, 7))
 
@@ -212,20 +204,17 @@ def _cut(recording: Recording) -> Iterator[str]:
         yield ""
 
 
-def _flights(
-    recording: Recording, ctas: tuple[CtaTimes, ...], names: _Names
-) -> Iterator[tuple[str, int, int]]:
+def _flights(recording: Recording, ctas: tuple[CtaTimes, ...]) -> Iterator[tuple[str, int, int]]:
     """Yield the cycles from `expect` to the end of a `wait` that started before it."""
     channels = sorted({site.channel for site in recording.sites if site.channel})
     for channel in channels:
         found: list[int] = []
+        numbers = {site.number for site in recording.sites if site.channel == channel}
         for cta in ctas:
             sent: list[int] = []
             taken: list[Timed] = []
             for _, line in cta.warps:
-                mine = [
-                    t for t in line if names.sites.get(t.event.site, _NOWHERE).channel == channel
-                ]
+                mine = [timed for timed in line if timed.event.site in numbers]
                 sent = [t.end for t in mine if t.event.verb == "expect"] or sent
                 taken = taken or [t for t in mine if t.event.verb == "wait"]
             found += [
@@ -235,9 +224,6 @@ def _flights(
             ]
         if found:
             yield channel, int(statistics.median(found)), len(found)
-
-
-_NOWHERE = Site(0, "", "", "")
 
 
 def _add(spent: StallTime, cycles: int) -> None:

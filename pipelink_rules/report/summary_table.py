@@ -34,18 +34,12 @@ def table_of_folders(
     for folder, target, name, seconds in folders:
         manifest = read_json(Path(folder) / f"{name}.manifest.json", Manifest)
         spent = "cached" if seconds is None else f"{seconds:.2f}"
-        row = row_of(manifest, twin_of(folder, name))
+        row = {**dict(manifest.report), "twin": twin_of(folder, name)}
+        if manifest.allowed:
+            row["megakernel"] = f"{manifest.name} (allowed errors)"
         rows.append(row | {"target": target, "link seconds": spent})
         lines += allowed_lines(manifest.allowed, f"{name} ({target}): ")
     return render_table(rows, width) + "".join(f"{line}\n" for line in lines)
-
-
-def row_of(manifest: Manifest, twin: str = "not built") -> dict[str, str]:
-    """Return the cells of one megakernel, from its manifest alone."""
-    cells = {**dict(manifest.report), "twin": twin}
-    if manifest.allowed:
-        cells["megakernel"] = f"{manifest.name} (allowed errors)"
-    return cells
 
 
 def twin_of(folder: str | Path, name: str) -> str:
@@ -65,12 +59,8 @@ def twin_of(folder: str | Path, name: str) -> str:
 
 def render_table(rows: Iterable[Mapping[str, str]], width: int | None = None) -> str:
     """Return text of the table; as wide as the terminal, or as its content where there is none."""
-    cells = ([f"{int(cell):,}" if cell.isdigit() else cell for cell in _cells(row)] for row in rows)
-    lines = format_table(
-        COLUMNS, cells, " ", right=_RIGHT, rule=True, width=width or output_width(least=_LEAST)
-    )
+    words = ([row.get(name, "-") for name in COLUMNS] for row in rows)
+    cells = ([f"{int(word):,}" if word.isdigit() else word for word in row] for row in words)
+    wide = width or output_width(least=_LEAST)
+    lines = format_table(COLUMNS, cells, " ", right=_RIGHT, rule=True, width=wide)
     return "".join(f"{line}\n" for line in lines)
-
-
-def _cells(row: Mapping[str, str]) -> Iterable[str]:
-    return (row.get(name, "-") for name in COLUMNS)

@@ -10,6 +10,7 @@ from pipelink_rules.model.program import ACROSS_ITEMS, FUSED, Connection, Progra
 from pipelink_rules.model.target import KIB, TARGETS
 from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.report.html import LETTER, element, label, picture, rectangle, text
+from pipelink_rules.report.map_rows import tile_texts
 from pipelink_rules.report.memory_map import MemoryRange, pieces_of
 
 BOX = 160.0  # width of an instance
@@ -43,31 +44,27 @@ class _Box:
 class _Drawing:
     def __init__(self, program: Program, placement: Placement, colors: Mapping[str, int]):
         self.program, self.placement, self.colors = program, placement, colors
-        self.column = _columns(program)
-        self.left = _lefts(program, self.column)
         self.boxes: dict[str, _Box] = {}
         self.lanes: list[tuple[ProgramRole | None, float, float]] = []  # role, y, height
-        self._arrange()
-
-    def _arrange(self) -> None:
-        first, y = dict(self.placement.warps), 0.0
-        roles = sorted(self.program.roles, key=lambda role: first[role.name])
+        column, y = _columns(program), 0.0
+        left = _lefts(program, column)
+        roles = sorted(program.roles, key=lambda role: placement.first_warp(role.name))
         lanes: list[tuple[ProgramRole | None, list[str]]] = [
             (role, list(dict.fromkeys(name for name, _ in role.members))) for role in roles
         ]
         placed = {name for _, names in lanes for name in names}
-        rest = [item.name for item in self.program.instances if item.name not in placed]
+        rest = [item.name for item in program.instances if item.name not in placed]
         if rest:
             lanes.insert(0, (None, rest))
         for role, names in lanes:
             tops: dict[int, float] = {}  # column -> where the next box begins
             for number, name in enumerate(names):
-                column = self.column.get(name, 0) if role else number
-                top = tops.get(column, y + TITLE + PAD)
+                at = column[name] if role else number
+                top = tops.get(at, y + TITLE + PAD)
                 if name not in self.boxes:
-                    ports = self.program.instance(name).variant.contract.ports
-                    self.boxes[name] = _Box(self.left[column], top, ports)
-                tops[column] = top + self.boxes[name].height + PAD
+                    ports = program.instance(name).variant.contract.ports
+                    self.boxes[name] = _Box(left[at], top, ports)
+                tops[at] = top + self.boxes[name].height + PAD
             height = max(tops.values()) - y
             self.lanes.append((role, y, height))
             y += height + 14
@@ -85,12 +82,10 @@ class _Drawing:
         for role, y, _ in self.lanes:
             title = "called by every role: which work tile is next"
             if role:
-                start = dict(self.placement.warps)[role.name]
+                start = self.placement.first_warp(role.name)
                 registers = self.placement.registers(role.name)
-                warps = f"warps {start} to {start + role.warps - 1}"
-                if role.warps == 1:
-                    warps = f"warp {start}"
-                title = f"{role.name}: {warps}, {registers} registers per thread"
+                warps = f"s {start} to {start + role.warps - 1}" if role.warps > 1 else f" {start}"
+                title = f"{role.name}: warp{warps}, {registers} registers per thread"
                 color = self.colors.get(role.name, 7)
                 yield rectangle(PAD, y + 13, 10, 10, "", class_=f"f{color}", rx=3)
             yield label(PAD + (16 if role else 0), y + 22, title, class_="strong halo")
@@ -106,25 +101,17 @@ class _Drawing:
             comes = port.direction == "in"
             side = box.x + (0 if comes else BOX)
             yield element("circle", cx=side, cy=y - 4, r=3.5, class_="port")
-            said = _port_text(self.program, name, port)
             x = box.x + (11 if comes else BOX - 11)
+            said = _port_text(self.program, name, port)
             yield label(x, y, said, BOX - 20, class_=None if comes else "end")
 
     def _connection(self, item: Connection) -> Iterator[str]:
         source, sink = self.boxes[item.producer[0]], self.boxes[item.consumer[0]]
         x0, y0 = source.x + BOX, source.at(item.producer[1]) - 4
         x1, y1 = sink.x, sink.at(item.consumer[1]) - 4
-        channel = next(
-            (
-                c
-                for c in self.program.channels
-                if c.producer == item.producer and item.consumer in c.consumers
-            ),
-            None,
-        )
-        color = self.colors.get(channel.name, 7) if channel else 7
-        said = ""
-        if channel:
+        color, said = 7, ""
+        if channel := self.program.channel_ends().get(item.consumer):
+            color = self.colors.get(channel.name, 7)
             stages = self.placement.stage_count(channel.name)
             said = f"{item.transfer}, {stages} x {channel.stage_bytes // KIB} KiB"
         width = len(said) * LETTER + 12 if said else 0.0
@@ -146,17 +133,16 @@ class _Drawing:
 def pipeline_picture(program: Program, placement: Placement, colors: Mapping[str, int]) -> str:
     """Return one lane per program role, in the order of its warps; data goes from left to right."""
     drawing = _Drawing(program, placement, colors)
-    parts = drawing.parts()
-    return picture(drawing.width, drawing.height, "instances, ports and transfers", *parts)
+    title = "instances, ports and transfers"
+    return picture(drawing.width, drawing.height, title, *drawing.parts())
 
 
 def _columns(program: Program) -> dict[str, int]:
     """Return how many connections lie before an instance, at most."""
     feeds: dict[str, list[str]] = {item.name: [] for item in program.instances}
     for connection in program.connections:
-        if connection.transfer in ACROSS_ITEMS:
-            continue
-        feeds[connection.consumer[0]].append(connection.producer[0])
+        if connection.transfer not in ACROSS_ITEMS:
+            feeds[connection.consumer[0]].append(connection.producer[0])
     found: dict[str, int] = {}
 
     def column(name: str, seen: tuple[str, ...] = ()) -> int:
@@ -182,10 +168,7 @@ def _lefts(program: Program, column: Mapping[str, int]) -> list[float]:
 
 def _port_text(program: Program, instance: str, port: Port) -> str:
     """Return `A: bf16 [M, K] from a`, as short as it can be."""
-    tiles = [
-        f"{member.dtype} [{', '.join(extent.text for extent in member.shape)}]"
-        for member in port.members
-    ]
+    tiles = tile_texts(port)
     alike = len(tiles) > 1 and len(set(tiles)) == 1
     if port.space == "counter":
         return f"{port.name}: {'signals' if port.direction == 'out' else 'waits'}"
@@ -217,24 +200,22 @@ def memory_picture(program: Program, placement: Placement, colors: Mapping[str, 
         parts.append(rectangle(LEFT, y, room, BAR, free, class_="free", rx=4))
         for piece in pieces:
             if piece.lifetimes >> bit & 1:
-                parts += _piece(program, placement, piece, y, scale, colors)
+                parts += _piece(placement, piece, y, scale, colors.get(piece.name, 7))
     bottom = 8 + len(phases) * (BAR + 12)
-    parts += _addresses(limit, bottom, scale)
-    height = bottom + 24
-    return picture(WIDTH, height, "shared memory of one CTA over its phases", *parts)
+    step = 32 * KIB if limit > 120 * KIB else 16 * KIB
+    for at in range(0, limit + 1, step):
+        x = LEFT + at * scale
+        parts.append(element("line", x1=x, x2=x, y1=bottom - 8, y2=bottom - 3, class_="rule"))
+        address = f"{at // KIB} KiB" if at else "0"
+        parts.append(label(x, bottom + 9, address, class_="soft middle"))
+    return picture(WIDTH, bottom + 24, "shared memory of one CTA over its phases", *parts)
 
 
 def _piece(
-    program: Program,
-    placement: Placement,
-    piece: MemoryRange,
-    y: float,
-    scale: float,
-    colors: Mapping[str, int],
+    placement: Placement, piece: MemoryRange, y: float, scale: float, color: int
 ) -> Iterator[str]:
     x, width = LEFT + piece.start * scale, max((piece.end - piece.start) * scale, 1.5)
     tip = f"{piece.name}: {piece.start:,} to {piece.end:,}, {piece.what}"
-    color = colors.get(piece.name, 7)
     yield rectangle(x, y, width, BAR, tip, class_=f"f{color}", rx=min(3.0, width / 2))
     stages = dict(placement.stages).get(piece.name, 1)
     for stage in range(1, stages):
@@ -243,21 +224,10 @@ def _piece(
     if width < 34:
         return
     yield label(x + 7, y + 19, piece.name, width - 10, class_="on")
-    size = (piece.end - piece.start) // stages
-    note = f"{stages} x {_size(size)}" if piece.name in dict(placement.stages) else _size(size)
+    count = (piece.end - piece.start) // stages
+    size = f"{count // KIB} KiB" if count % KIB == 0 and count else f"{count} B"
+    note = f"{stages} x {size}" if piece.name in dict(placement.stages) else size
     yield label(x + 7, y + 36, note, width - 10, class_="on")
-
-
-def _size(count: int) -> str:
-    return f"{count // KIB} KiB" if count % KIB == 0 and count else f"{count} B"
-
-
-def _addresses(limit: int, y: float, scale: float) -> Iterator[str]:
-    step = 32 * KIB if limit > 120 * KIB else 16 * KIB
-    for at in range(0, limit + 1, step):
-        x = LEFT + at * scale
-        yield element("line", x1=x, x2=x, y1=y - 8, y2=y - 3, class_="rule")
-        yield label(x, y + 9, f"{at // KIB} KiB" if at else "0", class_="soft middle")
 
 
 def warps_picture(

@@ -32,14 +32,16 @@ def test_the_whole_map() -> None:
 
 
 def test_bytes_of_the_map_tile_the_shared_memory() -> None:
-    rows = memory_rows(PROGRAM, PLACEMENT)
+    _, rows = memory_rows(PROGRAM, PLACEMENT)
     assert rows[0][0] == 0 and rows[-1][1] == PLACEMENT.shared_bytes
     assert all(row[1] == after[0] for row, after in itertools.pairwise(rows))
     assert [row[2] for row in rows if row[5] == "(free)"] == [1024]
 
 
 def test_bound_and_slack_of_a_phase() -> None:
-    ((name, live, top, slack, limit),) = phase_rows(PROGRAM, PLACEMENT)
+    heading, (row,) = phase_rows(PROGRAM, PLACEMENT)
+    name, live, top, slack, limit = row
+    assert heading == ("phase", "bound", "taken", "slack", "limit")
     assert (name, live, top, limit) == ("work", PLACEMENT.bound_bytes, 115792, 232448)
     assert slack == 232448 - 115792
 
