@@ -14,6 +14,8 @@ from pipelink_rules.toolkit.fatbin import FatbinImage, images_of
 from pipelink_rules.toolkit.toolkit import Toolkit, version_tuple
 from pipelink_rules.toolkit.weak_symbols import SymbolConflict, demangle, find_clashes, weak_file
 
+_FLAG_VALUES = {"0": "false", "1": "true"}  # as nvcc spells them
+
 
 @dataclass(frozen=True)
 class LinkObject:
@@ -41,24 +43,22 @@ def read_objects(
     A sidecar belongs to the adjacent object with the same stem.  Raises the errors of reading a
     sidecar or an object.
     """
-    by_object = {str(_object_of(Path(sidecar))): sidecar for sidecar in sidecars}
+    by_object = {
+        str(sidecar).removesuffix(".contract.yaml") + ".fatbin": sidecar
+        for sidecar in map(Path, sidecars)
+    }
     found = []
     for path in sorted({str(item) for item in objects}):
         sidecar = by_object.get(path)
         variant, build = load_sidecar(sidecar) if sidecar else (None, None)
-        weak = build.weak if build else _weak_beside(path)
+        weak: tuple[WeakSymbol, ...] = ()
+        if build:
+            weak = build.weak
+        elif (file := weak_file(path)).exists():
+            weak = read_json(file, WeakTable).symbols
         owner = variant.contract.component if variant else Path(path).name
         found.append(LinkObject(path, owner, images_of(path, toolkit), variant, build, weak))
     return tuple(found)
-
-
-def _object_of(sidecar: Path) -> Path:
-    return sidecar.with_name(sidecar.name.removesuffix(".contract.yaml") + ".fatbin")
-
-
-def _weak_beside(path: str) -> tuple[WeakSymbol, ...]:
-    file = weak_file(path)
-    return read_json(file, WeakTable).symbols if file.exists() else ()
 
 
 def check_objects(
@@ -95,29 +95,28 @@ def _check_digest(one: LinkObject) -> Iterable[Diagnostic]:
 def _check_toolchain(one: LinkObject, toolkit: Toolkit) -> Iterable[Diagnostic]:
     if one.build is None:
         return
-    compiler, linker = version_tuple(one.build.toolkit), version_tuple(toolkit.version)
+    built, ours = one.build.toolkit, toolkit.version
+    compiler, linker = version_tuple(built), version_tuple(ours)
+    suggestions: tuple[str, ...]
     if compiler[0] != linker[0]:
-        yield Diagnostic(
-            "PL1203",
-            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, but the linker is from CUDA"
-            f" {toolkit.version}",
-            (Label(one.span, "compiled by a different major version"),),
-            expected=f"a compiler of CUDA {linker[0]}.x",
-            found=f"CUDA {one.build.toolkit}",
-            suggestions=("recompile it with this toolkit",),
-            subject=one.owner,
-        )
+        code, by, found = "PL1203", "a different major version", built
+        expected = f"a compiler of CUDA {linker[0]}.x"
+        suggestions = ("recompile it with this toolkit",)
     elif compiler[:2] > linker[:2]:
-        yield Diagnostic(
-            "PL1202",
-            f"`{one.owner}` was compiled by CUDA {one.build.toolkit}, but the linker is from CUDA"
-            f" {toolkit.version}",
-            (Label(one.span, "compiled by a newer toolkit"),),
-            expected=f"a linker of CUDA {one.build.toolkit} or later",
-            found=f"CUDA {toolkit.version}",
-            suggestions=("link with the newer toolkit", "or recompile the component"),
-            subject=one.owner,
-        )
+        code, by, found = "PL1202", "a newer toolkit", ours
+        expected = f"a linker of CUDA {built} or later"
+        suggestions = ("link with the newer toolkit", "or recompile the component")
+    else:
+        return
+    yield Diagnostic(
+        code,
+        f"`{one.owner}` was compiled by CUDA {built}, but the linker is from CUDA {ours}",
+        (Label(one.span, f"compiled by {by}"),),
+        expected=expected,
+        found=f"CUDA {found}",
+        suggestions=suggestions,
+        subject=one.owner,
+    )
 
 
 def _check_architecture(one: LinkObject, arch: str) -> Iterable[Diagnostic]:
@@ -149,27 +148,23 @@ def _check_flags(objects: Sequence[LinkObject], arch: str) -> Iterable[Diagnosti
         if len(by_value) < 2:
             continue
         name = flag.replace("_", "-")
-        groups = sorted(by_value.items(), key=lambda item: (len(item[1]), item[0]))
-        labels = [
-            Label(owners[0].span, f"-{name}={_flag_value(value)}") for value, owners in groups
-        ]
+        groups = {
+            f"-{name}={_FLAG_VALUES.get(value, value)}": owners
+            for value, owners in sorted(by_value.items(), key=lambda item: (len(item[1]), item[0]))
+        }
         yield Diagnostic(
             "PL1208",
             f"objects of one link were compiled with different values of -{name}",
-            tuple(labels),
+            tuple(Label(owners[0].span, flag) for flag, owners in groups.items()),
             expected=f"one value of -{name} in all objects",
             found="; ".join(
-                f"-{name}={_flag_value(value)}: {', '.join(sorted({o.owner for o in owners}))}"
-                for value, owners in groups
+                f"{flag}: {', '.join(sorted({one.owner for one in owners}))}"
+                for flag, owners in groups.items()
             ),
             at_run_time="nvJitLink applies the value of the first object to all of them",
             suggestions=(f"set the same -{name}= in copts= of every component",),
             subject=name,
         )
-
-
-def _flag_value(value: str) -> str:
-    return {"0": "false", "1": "true"}.get(value, value)
 
 
 def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:

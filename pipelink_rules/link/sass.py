@@ -3,9 +3,10 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import error
@@ -75,10 +76,8 @@ class Instruction:
 class RoleCodeRange:
     """The code of a warpgroup from its setmaxnreg on."""
 
-    registers: int  # the value of setmaxnreg
-    start: int  # address
+    registers: int  # the value of setmaxnreg; 0 = the code before any
     highest: int  # highest register in it, as a count: R39 -> 40
-    instructions: int
 
 
 class KernelCode:
@@ -87,16 +86,8 @@ class KernelCode:
     def __init__(self, text: str):
         self.instructions, self._labels = _read(text)
 
-    @cached_property
-    def opcodes(self) -> Counter[str]:
-        """How often each instruction occurs, without its modifiers and without padding."""
-        return Counter(item.base for item in self._real())
-
     def __len__(self) -> int:
-        return len(self._real())
-
-    def _real(self) -> Sequence[Instruction]:
-        """Return the instructions without the loop and the NOPs that pad the end."""
+        """Return the number of instructions without the loop and the NOPs that pad the end."""
         end = len(self.instructions)
         while end and self.instructions[end - 1].base == "NOP":
             end -= 1
@@ -104,7 +95,7 @@ class KernelCode:
             last = self.instructions[end - 1]
             if self._labels.get(last.target) == end - 1:
                 end -= 1
-        return self.instructions[:end]
+        return end
 
     @cached_property
     def calls(self) -> tuple[str, ...]:
@@ -176,28 +167,19 @@ class KernelCode:
     @cached_property
     def regions(self) -> tuple[RoleCodeRange, ...]:
         """The code reachable from each setmaxnreg without passing another one."""
-        found = []
-        sites = list(self._setmaxnreg_sites())
-        starts = {index for index, _ in sites}
-        for index, value in sites:
-            reached = self._reach(index + 1, starts - {index})
-            highest = max((self.instructions[i].highest_register for i in reached), default=-1)
-            address = self.instructions[index].address
-            found.append(RoleCodeRange(value, address, highest + 1, len(reached)))
-        return tuple(found)
+        sites = dict(self._setmaxnreg_sites())
+        return tuple(
+            self._range(value, index + 1, sites.keys() - {index}) for index, value in sites.items()
+        )
 
     @cached_property
     def entry_region(self) -> RoleCodeRange:
         """The code reachable from the start without passing a setmaxnreg."""
-        stops = {index for index, _ in self._setmaxnreg_sites()}
-        reached = self._reach(0, stops)
-        highest = max((self.instructions[i].highest_register for i in reached), default=-1)
-        return RoleCodeRange(0, 0, highest + 1, len(reached))
+        return self._range(0, 0, {index for index, _ in self._setmaxnreg_sites()})
 
-    @cached_property
-    def highest_register(self) -> int:
-        """The highest register of the whole kernel, as a count."""
-        return 1 + max((item.highest_register for item in self.instructions), default=-1)
+    def _range(self, value: int, start: int, stops: set[int]) -> RoleCodeRange:
+        reached = (self.instructions[index] for index in self._reach(start, stops))
+        return RoleCodeRange(value, 1 + max((i.highest_register for i in reached), default=-1))
 
     def _reach(self, start: int, stops: set[int]) -> set[int]:
         reached: set[int] = set()
@@ -266,9 +248,8 @@ def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
 def section_of(text: str, kernel: str) -> str:
     """Return the listing of one kernel from that of a whole cubin."""
     starts = [(found[1], found.start()) for found in _SECTION.finditer(text)]
-    for number, (name, start) in enumerate(starts):
+    for (name, start), (_, end) in pairwise([*starts, ("", len(text))]):
         if name == kernel:
-            end = starts[number + 1][1] if number + 1 < len(starts) else len(text)
             return text[start:end]
     return ""
 

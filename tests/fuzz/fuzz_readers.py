@@ -174,8 +174,8 @@ def sass(data: bytes, folder: Path) -> object:
 
     code = KernelCode(section_of(data.decode("utf-8", "replace"), "demo"))
     return (
-        *(len(code), code.opcodes, code.calls, code.last_calls, code.setmaxnreg, code.barriers),
-        *(code.regions, code.entry_region, code.highest_register),
+        *(len(code), code.calls, code.last_calls, code.setmaxnreg, code.barriers),
+        *(code.regions, code.entry_region),
     )
 
 
