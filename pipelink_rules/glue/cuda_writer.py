@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from textwrap import wrap
 
 from pipelink_rules.contract.header import cap_words
 from pipelink_rules.model.linked_kernel import KernelParameter
@@ -26,14 +27,8 @@ class CudaWriter:
     def comment(self, text: str) -> None:
         """A comment, wrapped."""
         room = WIDTH - 2 * self._depth - 3
-        words, current = text.split(" "), ""
-        for word in words:
-            if current and len(current) + 1 + len(word) > room:
-                self.line(f"// {current}")
-                current = word
-            else:
-                current = f"{current} {word}" if current else word
-        self.line(f"// {current}")
+        for part in wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]:
+            self.line(f"// {part}")
 
     def listed(self, head: str, items: Iterable[str], tail: str) -> None:
         """`head` + comma separated items + `tail`, on one line or one item a line."""
@@ -43,11 +38,9 @@ class CudaWriter:
             self.line(joined)
             return
         self.line(head)
-        for position, item in enumerate(found):
-            last = position == len(found) - 1
-            self.line(f"    {item}" + (tail if last else ","))
-        if not found:
-            self.line(f"    {tail}")
+        for item in found[:-1]:
+            self.line(f"    {item},")
+        self.line(f"    {''.join(found[-1:])}{tail}")
 
     @contextmanager
     def block(self, head: str, tail: str = "}") -> Iterator[None]:
@@ -119,8 +112,4 @@ def parameter_names(parameters: tuple[KernelParameter, ...]) -> tuple[str, ...]:
 def cpp_expression(expr: Expr) -> str:
     """Return a contract expression over symbols as C++ (all values are non-negative: // is /)."""
     text = re.sub(r"\bceildiv\b", "pipelink::ceildiv", expr.text).replace("//", "/")
-    return re.sub(
-        r"(?<![:\w])([A-Za-z_]\w*)(?!\w*\s*[(:])",
-        lambda match: f"{match[1]}_extent",
-        text,
-    )
+    return re.sub(r"(?<![:\w])([A-Za-z_]\w*)(?!\w*\s*[(:])", r"\1_extent", text)

@@ -17,6 +17,7 @@ from pipelink_rules.diagnostics.allow import apply_allowances
 from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, PipelinkError, labels
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.glue.emit import runs_of
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.linker_log import LinkLog
 from pipelink_rules.link.sass import KernelCode, disassemble
@@ -34,6 +35,7 @@ _SLOW_PATH = re.compile(r"__internal_\d+_")
 _LAST = " (ends the kernel)"
 
 _KINDS = ("sync", "arrive")
+_COUNTS = {-1: "a count in a register", 0: "all threads"}
 
 
 def audit(
@@ -47,9 +49,8 @@ def audit(
     differences = apply_allowances(differences, program.spec)
     if any(item.severity == "error" for item in differences):
         raise PipelinkError(differences)
-    return replace(
-        found, allowed=tuple(AllowedDiagnostics(x.code, x.message, x.allowed) for x in differences)
-    )
+    allowed = (AllowedDiagnostics(x.code, x.message, x.allowed) for x in differences)
+    return replace(found, allowed=tuple(allowed))
 
 
 def inspect(
@@ -83,14 +84,8 @@ def planned_setmaxnreg(placement: Placement) -> tuple[int, ...]:
     """Return the values that the glue emits: one for each run of equal adjacent warpgroups."""
     if not placement.setmaxnreg:
         return ()
-    groups = {group.index: group for group in placement.warpgroups}
-    values: list[int] = []
-    for index, group in groups.items():
-        before = groups.get(index - 1)
-        alike = before and (before.roles, before.registers) == (group.roles, group.registers)
-        if group.roles and not alike and group.registers != placement.entry_registers:
-            values.append(group.registers)
-    return tuple(sorted(values))
+    values = (run[0].registers for run in runs_of(placement.warpgroups))
+    return tuple(sorted(value for value in values if value != placement.entry_registers))
 
 
 def region_registers(code: KernelCode, placement: Placement) -> Iterator[tuple[str, int]]:
@@ -98,12 +93,10 @@ def region_registers(code: KernelCode, placement: Placement) -> Iterator[tuple[s
 
     Roles whose warpgroups have the same setmaxnreg value share the number of that value.
     """
-    by_value: dict[int, int] = {}
-    for region in code.regions:
-        by_value[region.registers] = max(by_value.get(region.registers, 0), region.highest)
     for role, _ in sorted(placement.warps, key=lambda item: item[1]):
         value = placement.registers(role)
-        yield role, by_value.get(value, code.entry_region.highest)
+        used = (region.highest for region in code.regions if region.registers == value)
+        yield role, max(used, default=code.entry_region.highest)
 
 
 def compare(
@@ -202,20 +195,22 @@ class _Comparison:
             used = ", ".join(f"{role} ({count})" for role, count in found.region_registers)
             stack = f"{found.stack_bytes:,} bytes of stack"
             stores = f"{found.spill_stores:,} bytes of spill stores"
+            message = f"`{found.entry}` has {stack}"
+            suggestion = "index fragments and relocations with constants: one that is selected at "
+            suggestion += "run time is placed in local memory"
+            if spills:
+                message += f" and spills {found.spill_stores:,} bytes"
+                suggestion = (
+                    "raise `registers: {min}` of the role that spills, or use smaller tiles"
+                )
             yield self._difference(
                 "PL0921",
-                f"`{found.entry}` has {stack}"
-                + (f" and spills {found.spill_stores:,} bytes" if spills else ""),
+                message,
                 expected="no stack and no spills",
                 found=f"{stack}, {stores}, {found.spill_loads:,} bytes of spill loads",
                 at_run_time="correct results, but slower than any of the components",
                 notes=(f"registers used: {used}",) if used else (),
-                suggestions=(
-                    "raise `registers: {min}` of the role that spills, or use smaller tiles"
-                    if spills
-                    else "index fragments and relocations with constants: one that is selected at "
-                    "run time is placed in local memory",
-                ),
+                suggestions=(suggestion,),
             )
         if found.static_shared_bytes:
             static = f"{found.static_shared_bytes:,} bytes of static shared memory"
@@ -229,11 +224,8 @@ class _Comparison:
             )
 
     def _calls(self) -> Iterator[Diagnostic]:
-        left = [
-            name
-            for name in self.found.calls
-            if not _SLOW_PATH.search(name) and not name.endswith(_LAST)
-        ]
+        calls = (name for name in self.found.calls if not name.endswith(_LAST))
+        left = [name for name in calls if not _SLOW_PATH.search(name)]
         if left:
             names = self._spelled(left)
             yield self._difference(
@@ -267,12 +259,10 @@ class _Comparison:
 
     def _unplaced_barriers(self) -> Iterator[Diagnostic]:
         placed = {0: "the whole CTA", **{number: name for name, number in self.placement.named}}
-        unplaced = {
-            number: sites for number, sites in self.found.barrier_ids if number not in placed
-        }
+        unplaced = sorted(item for item in self.found.barrier_ids if item[0] not in placed)
         if unplaced:
-            names = ", ".join("an id in a register" if n < 0 else str(n) for n in sorted(unplaced))
-            sites = ", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in sorted(unplaced.items()))
+            names = ", ".join("an id in a register" if n < 0 else str(n) for n, _ in unplaced)
+            sites = ", ".join(f"{'?' if n < 0 else n} x{c}" for n, c in unplaced)
             yield self._difference(
                 "PL0925",
                 f"`{self.found.entry}` uses unplaced named barriers: {names}",
@@ -284,13 +274,14 @@ class _Comparison:
 
     def _barrier_sites(self) -> Iterator[Diagnostic]:
         """Yield PL0938 for barriers whose sites differ from the operations of the contracts."""
-        declared = operations(self.program)
+        declared = _declared_sites(self.program)
         sites: dict[int, list[BarrierSite]] = defaultdict(list)
         for site in self.found.barrier_sites:
             sites[site.id].append(site)
         for number, name in sorted({number: name for name, number in self.placement.named}.items()):
             wanted, threads = declared.get(name, Counter()), _threads(self.program, name)
-            for difference in _site_differences(sites[number], wanted, threads):
+            difference = next(_site_differences(sites[number], wanted, threads), "")
+            if difference:
                 yield self._difference(
                     "PL0938",
                     f"`{self.found.entry}` does not use named barrier {number} (`{name}`) as its "
@@ -301,10 +292,9 @@ class _Comparison:
                     at_run_time="the barrier waits for a wrong number of threads",
                     suggestions=("rebuild the component; if the error remains, report it",),
                 )
-                break
 
 
-def operations(program: Program) -> Mapping[str, Counter[str]]:
+def _declared_sites(program: Program) -> Mapping[str, Counter[str]]:
     """Return "instance.barrier" -> how often the bodies of the contracts sync and arrive there."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for role in program.roles:
@@ -337,8 +327,7 @@ def _site_differences(
     for site in sites:
         kinds[site.kind] += site.sites
         if site.threads != threads:
-            count = {-1: "a count in a register", 0: "all threads"}.get(site.threads)
-            count = count or plural(site.threads, "thread")
+            count = _COUNTS.get(site.threads) or plural(site.threads, "thread")
             yield f"{site.kind} with {count} at {plural(site.sites, 'site')}"
     for kind in sorted({*kinds, *wanted}):
         if bool(kinds[kind]) != bool(wanted[kind]):
@@ -346,7 +335,6 @@ def _site_differences(
 
 
 def _expected_sites(wanted: Counter[str], threads: int) -> str:
-    uses = " and ".join(
-        f"{kind} ({plural(wanted[kind], 'time')} in the contracts)" for kind in sorted(wanted)
-    )
+    kinds = sorted(wanted)
+    uses = " and ".join(f"{k} ({plural(wanted[k], 'time')} in the contracts)" for k in kinds)
     return f"{uses or 'no use'}, {plural(threads, 'thread')}"
