@@ -50,9 +50,8 @@ class _RoleWriter:
         with out.block(f"for (uint32_t item = {first}; item < items; item += {step})"):
             self._work_tile()
         for instance, name in self.role.members:
-            self._once(
-                instance, name, self._role(instance, name).epilogue, "drained before it ends"
-            )
+            drain = self._role(instance, name).epilogue
+            self._once(instance, name, drain, "drained before it ends")
 
     # -- set-up ------------------------------------------------------------------------------
     def _accumulators(self) -> None:
@@ -76,22 +75,16 @@ class _RoleWriter:
         variable = stem(self.program, instance, name)
         for port in self._rings(instance, name):
             self._ring(f"{variable}_{port.name}", instance, name, port)
-        self.out.listed(
-            f"const {relocations} {variable}_at{{",
-            self._relocations(instance, name, variable),
-            "};",
-        )
+        values = self._relocations(instance, name, variable)
+        self.out.listed(f"const {relocations} {variable}_at{{", values, "};")
         self.out.listed(f"{ports} {variable}_port{{", self._port_values(instance, name), "};")
-        for port in self._ports(instance, name, "registers"):
-            channel = self.ends.get((instance, port.name))
-            if channel is not None and channel.kind == HANDOVER:
-                self._handover_ring(instance, name, port)
+        for port in self._handovers(instance, name):
+            self._handover_ring(instance, name, port)
 
     def _relocations(self, instance: str, name: str, variable: str) -> list[str]:
         contract = self._variant(instance).contract
-        found = []
-        for port in self._rings(instance, name):
-            found.append(f".{port.name} = {variable}_{port.name}_ring")
+        rings = self._rings(instance, name)
+        found = [f".{port.name} = {variable}_{port.name}_ring" for port in rings]
         for buffer in contract.buffers:
             if buffer.role == name:
                 size = evaluate(buffer.bytes, {})
@@ -100,10 +93,8 @@ class _RoleWriter:
         ids = dict(self.placement.named)
         for barrier in contract.named_barriers:
             if name in barrier.roles:
-                number, site = (
-                    ids[f"{instance}.{barrier.name}"],
-                    self._site(instance, name, barrier.name),
-                )
+                number = ids[f"{instance}.{barrier.name}"]
+                site = self.sites[instance, name, barrier.name]
                 threads = evaluate(barrier.count, {})
                 found.append(f".{barrier.name} = {{{number}, {threads}, {site}, 0}}")
         return found
@@ -111,7 +102,7 @@ class _RoleWriter:
     def _ring(self, variable: str, instance: str, name: str, port: Port) -> None:
         channel = self.ends[instance, port.name]
         k = constant(channel.name)
-        site = self._site(instance, name, port.name)
+        site = self.sites[instance, name, port.name]
         data = tensor_memory.data(self.program, channel)
         values = (data, f"shared + {k}Barriers", f"{k}Bytes", f"{k}Stages", str(site))
         ring = f"{variable}_{'own' if channel.multicast else 'ring'}"
@@ -121,11 +112,11 @@ class _RoleWriter:
 
     def _port_values(self, instance: str, name: str) -> list[str]:
         contract = self._variant(instance).contract
-        found = []
-        for port in contract.ports:
-            if port.role != name or (port.space == "registers" and port.in_place):
-                continue
-            found.append(f".{port.name} = {self._port_value(instance, port)}")
+        found = [
+            f".{port.name} = {self._port_value(instance, port)}"
+            for port in contract.ports
+            if port.role == name and not (port.space == "registers" and port.in_place)
+        ]
         return found + [f".{s.name} = {self.symbols[s.name]}" for s in contract.symbols]
 
     def _port_value(self, instance: str, port: Port) -> str:
@@ -136,7 +127,7 @@ class _RoleWriter:
         value = self.parameter[instance, port.name]
         if port.space == "counter":
             arrivals = evaluate(counters_behind(self.program, (instance, port.name)).arrivals, {})
-            site = self._site(instance, port.role, port.name)
+            site = self.sites[instance, port.role, port.name]
             scope = f"pipelink::k{port.scope.capitalize()}Scope"
             return f"pipelink::counters_of({value}, {arrivals}, {scope}, {site})"
         if port.space == "global" and port.tile is not None:
@@ -145,10 +136,9 @@ class _RoleWriter:
 
     def _handover_ring(self, instance: str, name: str, port: Port) -> None:
         variable = f"{instance}_{port.name}"
-        way = "leaves for other warps" if port.direction == "out" else "comes from other warps"
-        self.out.comment(
-            f"{instance}.{port.name} {way} through shared memory: the fragments differ in warps"
-        )
+        way = "leaves for" if port.direction == "out" else "comes from"
+        through = "other warps through shared memory: the fragments differ in warps"
+        self.out.comment(f"{instance}.{port.name} {way} {through}")
         self._ring(variable, instance, name, port)
         self.out.line(f"pipelink::Cursor {variable}_cursor{{0, 0}};")
 
@@ -168,19 +158,19 @@ class _RoleWriter:
         else:
             self._calls("thread")
         for instance, name in self.role.members:
-            for port in self._ports(instance, name, "registers"):
-                if self._handover(instance, port):
-                    variable = f"{instance}_{port.name}"
-                    out.line(f"pl_ring_advance({variable}_ring, {variable}_cursor);")
+            for port in self._handovers(instance, name):
+                variable = f"{instance}_{port.name}"
+                out.line(f"pl_ring_advance({variable}_ring, {variable}_cursor);")
 
     def _calls(self, thread: str) -> None:
         for instance, name in self.role.members:
-            for port in self._ports(instance, name, "registers"):
-                if port.direction == "in" and self._handover(instance, port):
+            handovers = self._handovers(instance, name)
+            for port in handovers:
+                if port.direction == "in":
                     self._move("load", instance, port, thread)
             self._call(instance, name, thread)
-            for port in self._ports(instance, name, "registers"):
-                if port.direction == "out" and self._handover(instance, port):
+            for port in handovers:
+                if port.direction == "out":
                     self._move("store", instance, port, thread)
 
     def _call(self, instance: str, name: str, thread: str) -> None:
@@ -195,20 +185,15 @@ class _RoleWriter:
             for f in (work.fields if work else ())
         ]
         self.out.listed(f"const {role_types(variant, role)[2]} {variable}_work{{", fields, "};")
-        self.out.listed(
-            f"{variant.symbol(name)}(",
-            (f"{variable}_at", f"{variable}_port", f"{variable}_work", thread),
-            ");",
-        )
+        values = (f"{variable}_at", f"{variable}_port", f"{variable}_work", thread)
+        self.out.listed(f"{variant.symbol(name)}(", values, ");")
 
     def _move(self, verb: str, instance: str, port: Port, thread: str) -> None:
         channel, variable = self.ends[instance, port.name], f"{instance}_{port.name}"
         share_bytes = channel.stage_bytes // channel.shares
         ring = f"pipelink::share_of({variable}_ring, ({thread}) / 128, {share_bytes})"
-        values = "_".join(self._storage(instance, port))
-        self.out.listed(
-            f"pipelink::handover_{verb}(", (ring, f"{variable}_cursor", values, thread), ");"
-        )
+        values = (ring, f"{variable}_cursor", "_".join(self._storage(instance, port)), thread)
+        self.out.listed(f"pipelink::handover_{verb}(", values, ");")
 
     # -- once --------------------------------------------------------------------------------
     def _once(
@@ -238,8 +223,10 @@ class _RoleWriter:
         ports = self._variant(instance).contract.ports
         return [port for port in ports if port.role == name and port.space in RINGS]
 
-    def _site(self, instance: str, name: str, port: str) -> int:
-        return self.sites[instance, name, port]
+    def _handovers(self, instance: str, name: str) -> list[Port]:
+        """Return the fragments that pass to or from other warps."""
+        ports = self._ports(instance, name, "registers")
+        return [port for port in ports if self._handover(instance, port)]
 
     def _handover(self, instance: str, port: Port) -> bool:
         channel = self.ends.get((instance, port.name))

@@ -4,17 +4,17 @@ The launcher compares them with the events of runtime `record` without reading a
 can wait at a site.  Watchdog and recording identify sites by number, and the manifest lists them.
 """
 
+import itertools
 import math
 from collections.abc import Iterator
 
 from pipelink_rules.contract.item_layout import item_layout
 from pipelink_rules.contract.parse_operations import format_operation
 from pipelink_rules.expression.expression import names
-from pipelink_rules.model.contract import Operation, Port, Repeat
+from pipelink_rules.model.contract import Contract, Operation, Port, Repeat
 from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp, Site
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import COUNTER, HANDOVER, Program, ProgramRole
-from pipelink_rules.model.source_span import Span
 
 
 def watchdog_sites(program: Program, placement: Placement | None = None) -> tuple[Site, ...]:
@@ -23,9 +23,13 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
     Instances by name, their ports in contract order, then their named barriers per role.  Without
     a placement the stages are 0 (numbers do not depend on it).
     """
+    return tuple(_sites(program, placement))
+
+
+def _sites(program: Program, placement: Placement | None) -> Iterator[Site]:
     stages = dict(placement.stages) if placement else {}
     ends = program.channel_ends()
-    found: list[Site] = []
+    numbers = itertools.count(1)
     counters = {
         end: ".".join(item.producer)
         for item in program.connections
@@ -35,30 +39,18 @@ def watchdog_sites(program: Program, placement: Placement | None = None) -> tupl
     for instance in sorted(program.instances, key=lambda item: item.name):
         contract = instance.variant.contract
         for port in contract.ports:
-            channel = ends.get((instance.name, port.name))
-            if channel is not None:
-                found.append(
-                    Site(
-                        len(found) + 1,
-                        instance.name,
-                        port.role,
-                        port.name,
-                        channel.name,
-                        stages.get(channel.name, 0),
-                        channel.full_arrivals,
-                        channel.empty_arrivals,
-                    )
-                )
-            elif (instance.name, port.name) in counters:
-                name = counters[instance.name, port.name]
-                found.append(Site(len(found) + 1, instance.name, port.role, port.name, name))
+            end, where = (instance.name, port.name), (instance.name, port.role, port.name)
+            if channel := ends.get(end):
+                arrivals = (channel.full_arrivals, channel.empty_arrivals)
+                count = stages.get(channel.name, 0)
+                yield Site(next(numbers), *where, channel.name, count, *arrivals)
+            elif end in counters:
+                yield Site(next(numbers), *where, counters[end])
         for barrier in contract.named_barriers:
             threads = barrier.count.literal or 0
             for role in barrier.roles:
-                found.append(
-                    Site(len(found) + 1, instance.name, role, barrier.name, empty_arrivals=threads)
-                )
-    return tuple(found)
+                where = (instance.name, role, barrier.name)
+                yield Site(next(numbers), *where, empty_arrivals=threads)
 
 
 def site_numbers(program: Program) -> dict[tuple[str, str, str], int]:
@@ -74,16 +66,12 @@ def script_of(program: Program, warps: dict[str, int]) -> Script:
     """Return the operations of every role; `warps` maps a role to its first warp."""
     instance, _ = program.scheduler
     work = program.instance(instance).variant.contract.work
-    fields = tuple(
-        (field.name, field.value.text)
-        for field in (work.fields if work else ())
-        if field.value is not None
-    )
+    offered = work.fields if work else ()
+    fields = tuple((field.name, field.value.text) for field in offered if field.value is not None)
     items = work.tiles.text if work and work.tiles else "1"
-    known = {*program.symbols, *(name for name, _ in fields)}
-    writer = _Writer(program, known)
+    writer = _Writer(program, {*program.symbols, *(name for name, _ in fields)})
     roles = tuple(writer.role(r, warps[r.name]) for r in program.roles)
-    varying = tuple(field.name for field in (work.fields if work else ()) if field.value is None)
+    varying = tuple(field.name for field in offered if field.value is None)
     return Script(items, fields, roles, math.prod(program.cluster), varying)
 
 
@@ -98,7 +86,7 @@ class _Writer:
         body: _Steps = ()
         epilogue: _Steps = ()
         for instance, name in role.members:
-            declared = self.program.instance(instance).variant.contract.role(name)
+            declared = self._contract(instance).role(name)
             prologue += self._steps(instance, name, declared.prologue)
             body += self._moved(instance, name, "in")
             body += self._steps(instance, name, declared.body)
@@ -109,10 +97,13 @@ class _Writer:
         raw = tuple(
             f"{instance}.{port.name}"
             for instance, name in role.members
-            for port in self.program.instance(instance).variant.contract.ports
+            for port in self._contract(instance).ports
             if port.role == name and port.raw
         )
         return RoleScript(role.name, first, role.warps, prologue, body, epilogue, raw)
+
+    def _contract(self, instance: str) -> Contract:
+        return self.program.instance(instance).variant.contract
 
     def _steps(self, instance: str, role: str, ops: tuple[Operation | Repeat, ...]) -> _Steps:
         return tuple(self._each(instance, role, ops))
@@ -120,15 +111,14 @@ class _Writer:
     def _each(
         self, instance: str, role: str, ops: tuple[Operation | Repeat, ...]
     ) -> Iterator[ScriptOp | ScriptLoop]:
-        contract = self.program.instance(instance).variant.contract
+        contract = self._contract(instance)
         for op in ops:
             if isinstance(op, Repeat):
                 yield ScriptLoop(op.count.text, self._steps(instance, role, op.body))
                 continue
-            text = f"{instance}.{role}: {format_operation(op)}{_place(op.span)}"
+            text = f"{instance}.{role}: {format_operation(op)}{f' ({op.span})' if op.span else ''}"
             if op.verb in _RING:
-                port = contract.port(op.target)
-                site = self.sites[instance, role, op.target]
+                port, site = contract.port(op.target), self.sites[instance, role, op.target]
                 verb = "release" if op.verb == "commit" and port.direction == "in" else op.verb
                 yield ScriptOp(verb, site, self._value(op, port), op.lag, text=text)
             elif op.verb in ("sync", "arrive"):
@@ -153,20 +143,14 @@ class _Writer:
 
     def _moved(self, instance: str, role: str, direction: str) -> _Steps:
         """Return the operations that the glue performs for fragments handed over between roles."""
+        verbs = ("wait", "release") if direction == "in" else ("acquire", "commit")
         found: list[ScriptOp] = []
-        for port in self.program.instance(instance).variant.contract.ports:
+        for port in self._contract(instance).ports:
             channel = self.ends.get((instance, port.name))
             if (port.role, port.direction) != (role, direction) or channel is None:
                 continue
             if channel.kind == HANDOVER:
                 site = self.sites[instance, role, port.name]
-                verbs = ("wait", "release") if direction == "in" else ("acquire", "commit")
-                found += [
-                    ScriptOp(verb, site, by_item=True, text=f"{channel.name}: {verb}")
-                    for verb in verbs
-                ]
+                text = f"{channel.name}: "
+                found += (ScriptOp(v, site, by_item=True, text=text + v) for v in verbs)
         return tuple(found)
-
-
-def _place(span: Span | None) -> str:
-    return f" ({span})" if span else ""

@@ -28,7 +28,9 @@ def kernel_parameters(program: Program) -> tuple[KernelParameter, ...]:
         kind = program.port(places[0]).type
         names = tuple(".".join(place) for place in places)
         found.append(KernelParameter(kind, keyword, kind, port=names[0], ports=names))
-    found += workspace_parameters(program)
+    for item, (end, (_, readers)) in zip(workspaces(program), _ends(program).items(), strict=True):
+        names = tuple(".".join(one) for one in (end, *readers))
+        found.append(KernelParameter(item.kind, item.name, item.dtype, port=names[0], ports=names))
     found += [KernelParameter("i32", symbol, "i32") for symbol in sorted(program.symbols)]
     return tuple(found)
 
@@ -72,16 +74,16 @@ def _tensor_parameters(
 
 def workspaces(program: Program) -> tuple[Workspace, ...]:
     """Return one workspace per port that writes scratch or signals, in connection order."""
-    return tuple(_of(program, end, ends[0]) for end, ends in _ends(program).items())
-
-
-def workspace_parameters(program: Program) -> list[KernelParameter]:
-    """Return the parameter of each workspace, with all ports that use it."""
     found = []
-    for item, (end, ends) in zip(workspaces(program), _ends(program).items(), strict=True):
-        names = tuple(".".join(one) for one in (end, *ends[1]))
-        found.append(KernelParameter(item.kind, item.name, item.dtype, port=names[0], ports=names))
-    return found
+    for end, (transfer, _) in _ends(program).items():
+        port, name, kind = program.port(end), ".".join(end), KINDS[transfer]
+        if transfer == COUNTER:
+            found.append(Workspace(name, kind, "u32", (port.count or Expr("1")).text, True))
+        else:
+            member = port.members[0]
+            count = " * ".join(f"({extent.text})" for extent in member.shape)
+            found.append(Workspace(name, kind, member.dtype, count, port.init == "zero"))
+    return tuple(found)
 
 
 def counters_behind(program: Program, end: End) -> Port:
@@ -98,12 +100,3 @@ def _ends(program: Program) -> dict[End, tuple[str, list[End]]]:
         if item.transfer in KINDS:
             found.setdefault(item.producer, (item.transfer, []))[1].append(item.consumer)
     return found
-
-
-def _of(program: Program, end: End, transfer: str) -> Workspace:
-    port, name = program.port(end), ".".join(end)
-    if transfer == COUNTER:
-        return Workspace(name, KINDS[transfer], "u32", (port.count or Expr("1")).text, True)
-    member = port.members[0]
-    count = " * ".join(f"({extent.text})" for extent in member.shape)
-    return Workspace(name, KINDS[transfer], member.dtype, count, port.init == "zero")

@@ -63,16 +63,12 @@ def link_failure(text: str, name: str, backend: str, command: tuple[str, ...]) -
 def _reason(text: str, name: str, backend: str) -> tuple[str, ...]:
     """Return code, message, the expected state and suggestions."""
     if names := sorted(set(_UNDEFINED.findall(text))):
-        entry = any(re.fullmatch(r"pl_\w+_[0-9a-f]{12}", item) for item in names)
-        return (
-            "PL1210",
-            f"{list_of(names)} is not defined in any object of `{name}`",
-            "a definition in one of the linked objects",
-            "rebuild the object: the digest in the name of its entry is of another version of "
-            "contract, parameters or flags"
-            if entry
-            else "link the device runtime of this version, which defines the operations",
-        )
+        suggestion = "link the device runtime of this version, which defines the operations"
+        if any(re.fullmatch(r"pl_\w+_[0-9a-f]{12}", item) for item in names):
+            suggestion = "rebuild the object: the digest in the name of its entry is of another "
+            suggestion += "version of contract, parameters or flags"
+        message = f"{list_of(names)} is not defined in any object of `{name}`"
+        return "PL1210", message, "a definition in one of the linked objects", suggestion
     if hits := _TWICE.findall(text):
         twice = sorted({one or two for one, two in hits})
         spelled = demangle(twice)

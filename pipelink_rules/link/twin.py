@@ -52,13 +52,12 @@ def twin_source(
     lines = ["// The linked kernel as one translation unit: generated, for comparison only."]
     for unit in sorted(units, key=lambda item: item.variant.name):
         component = unit.variant.contract.component
+        defines = [define.partition("=") for define in unit.defines]
         lines += ["", f"// {unit.variant.name}"]
-        for define in unit.defines:
-            name, _, value = define.partition("=")
-            lines.append(f"#define {name} {value or 1}")
+        lines += [f"#define {name} {value or 1}" for name, _, value in defines]
         lines.append(include(Path(unit.folder) / f"{component}.contract.cuh"))
         lines += [include(source) for source in unit.sources]
-        lines += [f"#undef {define.partition('=')[0]}" for define in unit.defines]
+        lines += [f"#undef {name}" for name, _, _ in defines]
         lines.append(f"#undef PL_CONTRACT_CURRENT_{component}")
     lines += ["", "// the device runtime", *(include(source) for source in runtime)]
     lines += ["", "// the glue", include(glue)]
@@ -89,15 +88,8 @@ def build_twins(
     source = out.with_name(f"{name}.twin.cu")
     write_text(source, twin_source(units, runtime, glue, source.parent))
     folders = [folder for unit in units for folder in (unit.folder, *unit.includes)]
-    unit = Unit(
-        str(source),
-        arch,
-        tuple(dict.fromkeys([*folders, *includes])),
-        (),
-        tuple(flags),
-        tuple(options),
-        strict=False,
-    )
+    paths = tuple(dict.fromkeys([*folders, *includes]))
+    unit = Unit(str(source), arch, paths, (), tuple(flags), tuple(options), strict=False)
     subject = Subject(f"the twin of `{name}`")
     with work_folder(out.parent) as folder:
         fatbin, native = folder / "twin.fatbin", folder / "native.cubin"

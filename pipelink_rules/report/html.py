@@ -58,15 +58,8 @@ def label(x: float, y: float, value: str, room: float | None = None, **more: obj
 
 def picture(width: float, height: float, title: str, *parts: str) -> str:
     """Return an inline picture, which scrolls if the page is narrower."""
-    drawn = element(
-        "svg",
-        element("title", text(title)),
-        *parts,
-        viewBox=f"0 0 {_number(width)} {_number(height)}",
-        width=width,
-        height=height,
-        role="img",
-    )
+    view = {"viewBox": f"0 0 {_number(width)} {_number(height)}", "width": width, "height": height}
+    drawn = element("svg", element("title", text(title)), *parts, **view, role="img")
     return element("div", drawn, class_="picture")
 
 
@@ -75,9 +68,8 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     body = [tuple(row) for row in rows]
     if not body:
         return ""
-    flush = [
-        "number" if all(_numeric(row[at]) for row in body) else None for at in range(len(heading))
-    ]
+    numeric = [all(map(_numeric, column)) for column in zip(*body, strict=True)]
+    flush = ["number" if each else None for each in numeric]
 
     def line(tag: str, cells: Sequence[object]) -> str:
         found = zip(cells, flush, strict=True)
