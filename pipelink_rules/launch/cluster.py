@@ -35,14 +35,8 @@ def launch_config(manifest: Manifest, grid: int, stream: int, api: Any) -> Any:
 
 def resident_grid(manifest: Manifest, loaded: LoadedKernel, grid: int, driver: Driver) -> int:
     """Return the grid, limited to the resident CTAs; raise PL1420 if no CTA can be resident."""
-    per_sm = int(
-        driver.call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-            loaded.function,
-            manifest.threads,
-            manifest.shared_bytes,
-        )
-    )
+    query = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+    per_sm = int(driver.call(query, loaded.function, manifest.threads, manifest.shared_bytes))
     size = math.prod(manifest.cluster)
     resident = loaded.clusters * size if size > 1 else per_sm * loaded.device.sms
     if resident:

@@ -4,10 +4,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.launch.arrays import View
 from pipelink_rules.launch.cluster import resident_clusters
 from pipelink_rules.launch.driver import Device, Driver, LoadedKernel
-from pipelink_rules.launch.errors import LaunchError, finding, raise_if_any, refuse
+from pipelink_rules.launch.errors import LaunchError, raise_if_any, refuse
 from pipelink_rules.launch.jitter import Jitter
 from pipelink_rules.launch.watchdog import Watchdog
 from pipelink_rules.model.linked_kernel import Manifest
@@ -31,13 +32,10 @@ class CubinImage:
 
     def loaded(self, ordinal: int | None) -> LoadedKernel:
         """Return the entry in the current context, else in the primary one of `ordinal`."""
-        context = self.driver.current_context()
-        if not context:
-            context = self.driver.make_current(ordinal or 0)
-        found = self._loaded.get(context)
-        if found is None:
-            found = self._loaded[context] = self._load(context)
-        return found
+        context = self.driver.current_context() or self.driver.make_current(ordinal or 0)
+        if context not in self._loaded:
+            self._loaded[context] = self._load(context)
+        return self._loaded[context]
 
     def failed(self, name: str, result: Any) -> LaunchError:
         """Return the watchdog's report if there is one, otherwise the driver's error."""
@@ -67,13 +65,11 @@ class CubinImage:
         """Pass the addresses of its buffers to the linked runtime, in the current context."""
         manifest, driver = self.manifest, self.driver
         if manifest.runtime in ("watchdog", "record", "jitter"):
-            if self.watchdog is None:
-                self.watchdog = Watchdog(manifest, driver, self._watchdog_cycles)
+            self.watchdog = self.watchdog or Watchdog(manifest, driver, self._watchdog_cycles)
             self.watchdog.attach(self.library, driver)
         if manifest.runtime == "jitter":
-            if self.jitter is None:
-                ctas = device.sms * manifest.occupancy
-                self.jitter = Jitter(driver, ctas, manifest.threads // 32)
+            ctas = device.sms * manifest.occupancy
+            self.jitter = self.jitter or Jitter(driver, ctas, manifest.threads // 32)
             self.jitter.attach(self.library)
 
     def _allow_shared(self, function: Any) -> None:
@@ -94,22 +90,19 @@ def loaded_for(image: CubinImage, views: Mapping[str, View]) -> LoadedKernel:
     }
     loaded = image.loaded(next(iter(places.values()), None))
     ordinal = loaded.device.ordinal
-    raise_if_any(
-        finding(
-            "PL1408",
-            name,
-            f"`{name}` is not on the current device",
-            expected=f"device {ordinal} ({loaded.device.name}), the current one",
-            found="host memory" if place == -1 else f"device {place}",
-            suggestions=(
-                f"copy `{name}` to device {ordinal}, or make device {place} current"
-                if place != -1
-                else f"copy `{name}` to device {ordinal}",
-            ),
-        )
-        for name, place in places.items()
-        if place != ordinal
-    )
+    errors = DiagnosticSink()
+    for name, place in places.items():
+        if place != ordinal:
+            copy, current = f"copy `{name}` to device {ordinal}", f"make device {place} current"
+            errors.add(
+                "PL1408",
+                f"`{name}` is not on the current device",
+                expected=f"device {ordinal} ({loaded.device.name}), the current one",
+                found="host memory" if place == -1 else f"device {place}",
+                suggestions=(copy if place == -1 else f"{copy}, or {current}",),
+                subject=name,
+            )
+    raise_if_any(errors.items)
     return loaded
 
 
@@ -121,11 +114,8 @@ def check_device(manifest: Manifest, device: Device) -> None:
         return
     major, minor = needed
     what = TARGETS[manifest.target].description if manifest.target in TARGETS else ""
-    raise device_refused(
-        manifest,
-        device,
-        f"compute capability {major}.{minor}{f' ({what})' if what else ''}",
-    )
+    expected = f"compute capability {major}.{minor}{f' ({what})' if what else ''}"
+    raise device_refused(manifest, device, expected)
 
 
 def device_refused(manifest: Manifest, device: Device, expected: str) -> LaunchError:

@@ -11,11 +11,7 @@ from pipelink_rules.launch.driver import Driver
 from pipelink_rules.model.contract import DTYPES
 
 # Random bits -> numbers of magnitude 0.5 .. 2: (bits kept, bits set), little endian per element.
-_SHAPED = {
-    "bf16": (0x80FF, 0x3F00),
-    "f16": (0x87FF, 0x3800),
-    "f32": (0x80FFFFFF, 0x3F000000),
-}
+_SHAPED = {"bf16": (0x80FF, 0x3F00), "f16": (0x87FF, 0x3800), "f32": (0x80FFFFFF, 0x3F000000)}
 _BLOCK = 1 << 20
 
 

@@ -84,19 +84,18 @@ class Driver:
         """Return the properties of one GPU."""
         handle = self.call("cuDeviceGet", ordinal)
         attribute = self.api.CUdevice_attribute
-        major, minor, sms = (
-            int(self.call("cuDeviceGetAttribute", item, handle))
-            for item in (
-                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-                attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-                attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-            )
-        )
+
+        def number(name: str) -> int:
+            item = getattr(attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+            return int(self.call("cuDeviceGetAttribute", item, handle))
+
+        capability = number("COMPUTE_CAPABILITY_MAJOR"), number("COMPUTE_CAPABILITY_MINOR")
+        sms = number("MULTIPROCESSOR_COUNT")
         name = self.call("cuDeviceGetName", 128, handle)
         text = name.split(b"\0", 1)[0].decode() if isinstance(name, bytes) else str(name)
         answer = self.api.cuDeviceGetAttribute(attribute.CU_DEVICE_ATTRIBUTE_CLOCK_RATE, handle)
         clock = 0 if answer[0] else int(answer[1])
-        return Device(ordinal, text, (major, minor), sms, clock)
+        return Device(ordinal, text, capability, sms, clock)
 
     def current_context(self) -> int:
         """Return the handle of the thread's current context, 0 where there is none."""

@@ -114,8 +114,7 @@ class Kernel(Instrumented):
     def check(self) -> None:
         """Raise WatchdogError if a watchdog megakernel has reported a hang."""
         watchdog = self._image.watchdog if self._image else None
-        problem = watchdog.report() if watchdog else None
-        if problem is not None:
+        if watchdog and (problem := watchdog.report()):
             raise problem
 
     def synchronize(self, stream: Any = None) -> None:

@@ -18,17 +18,13 @@ def argument_order(manifest: Manifest) -> tuple[str, ...]:
 
 def signature_of(manifest: Manifest) -> inspect.Signature:
     """Return `(a, b, bias, out=None, *, stream=None)`."""
-    outputs = {item.name for item in manifest.tensors if item.direction == "out"}
+    kind, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    outputs = {item.name: None for item in manifest.tensors if item.direction == "out"}
     parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            default=None if name in outputs else inspect.Parameter.empty,
-        )
+        inspect.Parameter(name, kind, default=outputs.get(name, inspect.Parameter.empty))
         for name in argument_order(manifest)
     ]
-    stream = inspect.Parameter("stream", inspect.Parameter.KEYWORD_ONLY, default=None)
-    return inspect.Signature([*parameters, stream])
+    return inspect.Signature([*parameters, inspect.Parameter("stream", keyword, default=None)])
 
 
 def docstring_of(manifest: Manifest) -> str:
@@ -40,12 +36,10 @@ def docstring_of(manifest: Manifest) -> str:
         lines += [f"ALLOWED {item.code}: {item.message}", f"    because: {item.reason}", ""]
     lines.append("Arrays (row-major, contiguous, on one GPU; DLPack or __cuda_array_interface__):")
     width = max((len(item.name) for item in manifest.tensors), default=0)
+    access = {"in": "read", "out": "written; allocated if omitted", "inout": "read and written"}
     for tensor in manifest.tensors:
-        shape = ", ".join(tensor.shape)
-        access = {"in": "read", "out": "written; allocated if omitted", "inout": "read and written"}
-        lines.append(
-            f"    {tensor.name:{width}}  {tensor.dtype} [{shape}], {access[tensor.direction]}"
-        )
+        what = f"{tensor.dtype} [{', '.join(tensor.shape)}], {access[tensor.direction]}"
+        lines.append(f"    {tensor.name:{width}}  {what}")
     if manifest.scalars:
         lines += ["", "Numbers:"]
         lines += [f"    {name}  {dtype}" for name, dtype in manifest.scalars]
@@ -78,10 +72,7 @@ def _size(name: str, minimum: int, maximum: int, multiple: int) -> str:
 
 
 def by_name(
-    manifest: Manifest,
-    order: tuple[str, ...],
-    positional: tuple[Any, ...],
-    named: dict[str, Any],
+    manifest: Manifest, order: tuple[str, ...], positional: tuple[Any, ...], named: dict[str, Any]
 ) -> dict[str, Any]:
     """Return all arguments by name; raise PL1402 for surplus or duplicate ones."""
     if len(positional) > len(order):

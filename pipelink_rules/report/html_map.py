@@ -108,9 +108,7 @@ def _body(
 
 def _section(title: str, *parts: str) -> str:
     """Nothing where there is nothing to say."""
-    if not any(parts):
-        return ""
-    return element("section", element("h2", text(title)), *parts)
+    return element("section", element("h2", text(title)), *parts) if any(parts) else ""
 
 
 def _note(said: str) -> str:
