@@ -57,8 +57,7 @@ def place(program: Program) -> list[str]:
 
 def ring(out: CudaWriter, program: Program, channel: Channel, variable: str) -> None:
     """Emit `<variable>_ring` from `<variable>_own` with the multicast members."""
-    ends = (channel.producer, *channel.consumers)
-    ports = map(program.port, ends)
+    ports = map(program.port, (channel.producer, *channel.consumers))
     ordered = any(port.proxy != "async" for port in ports)
     (size, stride), *others = groups(channel)
     size2, stride2 = others[0] if others else (1, 1)
@@ -71,11 +70,8 @@ def ring(out: CudaWriter, program: Program, channel: Channel, variable: str) -> 
     out.comment(f"loaded by CTAs of the cluster for each other: {names}")
     out.line(f"constexpr pipelink::SharedMember {variable}_shared[] = {{{', '.join(words)}}};")
     reach = f"pipelink::Reach{{{size}, {stride}, {size2}, {stride2}, {str(ordered).lower()}}}"
-    out.listed(
-        f"const pipelink::Ring {variable}_ring = pipelink::cluster_ring(",
-        (f"{variable}_own", reach, f"{variable}_shared"),
-        ");",
-    )
+    call = f"const pipelink::Ring {variable}_ring = pipelink::cluster_ring("
+    out.listed(call, (f"{variable}_own", reach, f"{variable}_shared"), ");")
 
 
 def groups(channel: Channel) -> tuple[tuple[int, int], ...]:

@@ -96,10 +96,8 @@ def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
                 tensor_memory.stages(out, channel, placement)
             else:
                 label = "accumulators handed over" if channel.kind == HANDOVER else "ring"
-                out.line(
-                    f"constexpr uint32_t {stem} = {offsets[channel.name]};  // {label}:"
-                    f" {count} x {channel.stage_bytes} bytes"
-                )
+                comment = f"{label}: {count} x {channel.stage_bytes} bytes"
+                out.line(f"constexpr uint32_t {stem} = {offsets[channel.name]};  // {comment}")
                 out.line(f"constexpr uint32_t {stem}Bytes = {channel.stage_bytes};")
             out.line(f"constexpr uint32_t {stem}Stages = {count};")
             out.line(

@@ -16,10 +16,8 @@ def stages(out: CudaWriter, channel: Channel, placement: Placement) -> None:
     """Emit the constants of a ring in tensor memory: first column, and columns of a stage."""
     stem, count = constant(channel.name), placement.stage_count(channel.name)
     first = placement.first_column(channel.name)
-    out.line(
-        f"constexpr uint32_t {stem} = {first};"
-        f"  // tensor memory: {count} x {channel.columns} columns"
-    )
+    comment = f"tensor memory: {count} x {channel.columns} columns"
+    out.line(f"constexpr uint32_t {stem} = {first};  // {comment}")
     out.line(f"constexpr uint32_t {stem}Bytes = {channel.columns};  // columns")
 
 
@@ -35,10 +33,8 @@ def allocate(out: CudaWriter, placement: Placement) -> None:
     if placement.tensor_columns:
         out.comment("One warp allocates tensor memory; its address is read behind the barrier.")
         with out.block(f"if (warp == {WARP})"):
-            out.line(
-                f"pipelink::allocate_tensor_memory<{placement.tensor_columns}>"
-                "(shared + kTensorSlot);"
-            )
+            columns = placement.tensor_columns
+            out.line(f"pipelink::allocate_tensor_memory<{columns}>(shared + kTensorSlot);")
 
 
 def load_base(out: CudaWriter, placement: Placement) -> None:

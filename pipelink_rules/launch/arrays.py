@@ -8,8 +8,7 @@ of dlpack.h, versions 0.8 ("dltensor") and 1.x ("dltensor_versioned").
 
 import ctypes
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _CUDA_DEVICES = (2, 13)  # kDLCUDA, kDLCUDAManaged
 # Our names of element types -> those of torch, numpy and cupy (numpy and cupy have no bf16).
@@ -68,30 +67,7 @@ _is_named.restype = ctypes.c_int
 _is_named.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-def read_capsule(
-    capsule: Any,
-) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str, int, bool]:
-    """Return (pointer, shape, strides in elements or None, dtype, CUDA device or -1, read-only).
-
-    The capsule is read, not consumed: the caller's array keeps the ownership of the memory.
-    """
-    if _is_named(capsule, b"dltensor_versioned"):
-        versioned = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
-        tensor, readonly = versioned.tensor, bool(versioned.flags & 1)
-    else:
-        tensor = _DLTensor.from_address(_pointer_of(capsule, b"dltensor"))
-        readonly = False
-    shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
-    strides = tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else None
-    known = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-    dtype = known or f"dlpack({tensor.code}, {tensor.bits}, {tensor.lanes})"
-    device = tensor.device_id if tensor.device_type in _CUDA_DEVICES else -1
-    pointer = (tensor.data or 0) + tensor.byte_offset
-    return pointer, shape, strides, dtype, device, readonly
-
-
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """An array as the launcher sees it."""
 
     pointer: int
@@ -158,9 +134,9 @@ def view_of(array: Any, stream: int = 0) -> View:
     reader = reader_for(array)
     if reader is _torch_key:
         return _torch_view(array)
-    interface = None if reader is _dlpack_key else _interface_of(array)
+    interface = None if reader is _dlpack_view else _interface_of(array)
     if interface is None:
-        return View(*read_capsule(_capsule(array, stream)))
+        return _dlpack_view(array, stream)
     pointer, readonly = interface["data"]
     typestr, strides = interface["typestr"], interface.get("strides")
     size = int(typestr[2:])
@@ -182,7 +158,7 @@ def _choose(array: Any) -> Key:
     if _interface_of(array) is not None:
         return _interface_key
     if hasattr(array, "__dlpack__"):
-        return _dlpack_key
+        return _dlpack_view
     raise NotAnArray(type(array).__name__)
 
 
@@ -197,12 +173,33 @@ def _cupy_key(array: Any, stream: int) -> Hashable:
 def _interface_key(array: Any, stream: int) -> Hashable:
     interface = _interface_of(array)
     if interface is None:
-        return _dlpack_key(array, stream)
+        return _dlpack_view(array, stream)
     return (*interface["data"], interface["shape"], interface.get("strides"), interface["typestr"])
 
 
-def _dlpack_key(array: Any, stream: int) -> Hashable:
-    return read_capsule(_capsule(array, stream))
+def _dlpack_view(array: Any, stream: int) -> View:
+    """Return what DLPack says about an array, which is its key, too.
+
+    The capsule is read, not consumed: the caller's array keeps the ownership of the memory.
+    """
+    if array.__dlpack_device__()[0] in (1, 3):  # host memory has no stream
+        capsule = array.__dlpack__()
+    else:
+        capsule = array.__dlpack__(stream=stream or 1)  # 1 = the legacy default stream
+    if _is_named(capsule, b"dltensor_versioned"):
+        versioned = _Versioned.from_address(_pointer_of(capsule, b"dltensor_versioned"))
+        tensor, readonly = versioned.tensor, bool(versioned.flags & 1)
+    else:
+        tensor, readonly = _DLTensor.from_address(_pointer_of(capsule, b"dltensor")), False
+    known = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    return View(
+        (tensor.data or 0) + tensor.byte_offset,
+        tuple(tensor.shape[i] for i in range(tensor.ndim)),
+        tuple(tensor.strides[i] for i in range(tensor.ndim)) if tensor.strides else None,
+        known or f"dlpack({tensor.code}, {tensor.bits}, {tensor.lanes})",
+        tensor.device_id if tensor.device_type in _CUDA_DEVICES else -1,
+        readonly,
+    )
 
 
 def _interface_of(array: Any) -> Any:
@@ -227,9 +224,3 @@ def _torch_view(array: Any) -> View:
         _OWN_NAMES.get(dtype, dtype),
         int(array.get_device()) if array.is_cuda else -1,
     )
-
-
-def _capsule(array: Any, stream: int) -> Any:
-    if array.__dlpack_device__()[0] in (1, 3):  # host memory has no stream
-        return array.__dlpack__()
-    return array.__dlpack__(stream=stream or 1)  # 1 = the legacy default stream

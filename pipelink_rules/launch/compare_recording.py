@@ -207,12 +207,8 @@ def _difference(
 
 
 def _same(event: Event, want: Expected) -> bool:
-    return (
-        event.verb == want.verb
-        and event.site == want.site
-        and want.stage in (None, event.stage)
-        and want.value in (None, event.value)
-    )
+    same = (event.verb, event.site) == (want.verb, want.site)
+    return same and want.stage in (None, event.stage) and want.value in (None, event.value)
 
 
 def _want(want: Expected, sites: dict[int, Site]) -> str:
@@ -269,10 +265,8 @@ def report(recording: Recording, results: Sequence[RoleResult]) -> str:
             verdict = f"{differ} warps differ from the contract"
         elif stuck:
             verdict = f"as in the contract until {stuck} warps stand still"
-        lines.append(
-            f"{result.role:<{width}}  {result.warps:6} warps  {result.operations:9} operations  "
-            + verdict
-        )
+        work = f"{result.warps:6} warps  {result.operations:9} operations"
+        lines.append(f"{result.role:<{width}}  {work}  {verdict}")
     for result in results:
         lines += _details(result, bool(recording.problem))
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ its acquisition to the arrival of its data, and from there to its release.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipelink_rules.model.linked_kernel import Site
@@ -47,18 +47,17 @@ def times_of(recording: Recording) -> tuple[CtaTimes, ...]:
     for row in recording.rows:
         rows[row.cta].append(row)
     found = []
-    starts: dict[int, float] = {}
     origin = recording.rows[0].start_ns if recording.rows else 0
     for cta, group in rows.items():
         lines = {row.warp: row.decoded() for row in group}
         base = lines[group[0].warp][0].begin
-        first = min(_signed(line[0].begin - base) for line in lines.values())
-        warps = tuple((warp, tuple(_timed(line, base + first))) for warp, line in lines.items())
-        after = _signed(base + first - group[0].start_clock) * _nanoseconds(recording)
-        starts[cta] = _signed(group[0].start_ns - origin) + after
-        found.append(CtaTimes(cta, group[0].sm, starts[cta], warps))
-    least = min(starts.values(), default=0.0)
-    return tuple(CtaTimes(c.cta, c.sm, c.start_ns - least, c.warps) for c in found)
+        base += min(_signed(line[0].begin - base) for line in lines.values())
+        warps = tuple((warp, tuple(_timed(line, base))) for warp, line in lines.items())
+        after = _signed(base - group[0].start_clock) * _nanoseconds(recording)
+        start = _signed(group[0].start_ns - origin) + after
+        found.append(CtaTimes(cta, group[0].sm, start, warps))
+    least = min((item.start_ns for item in found), default=0.0)
+    return tuple(replace(item, start_ns=item.start_ns - least) for item in found)
 
 
 def chrome_trace(recording: Recording) -> dict[str, Any]:

@@ -217,12 +217,10 @@ def cluster_text(program: Program) -> str:
     for channel in program.channels:
         saved = sum(shared.bytes * (shared.size - 1) for shared in channel.multicast)
         if saved:
-            port = program.port(channel.producer)
-            whole = port.tx_bytes.literal if port.tx_bytes else None
-            if whole:
+            sent = program.port(channel.producer).tx_bytes
+            if sent and (whole := sent.literal):
                 said.append(f"{channel.name}: each reads {whole - saved:,} of {whole:,} bytes")
-            reached = len(channel.reach(0))
-            said.append(f"a stage is free when {reached} CTAs have released it")
+            said.append(f"a stage is free when {len(channel.reach(0))} CTAs have released it")
     return "; ".join(said)
 
 
@@ -230,7 +228,7 @@ def tensor_rows(program: Program, placement: Placement) -> Rows:
     """Return every channel in tensor memory by its columns, and what the allocation leaves free."""
     channels = {channel.name: channel for channel in program.channels}
     rows: list[tuple[object, ...]] = []
-    top = 0
+    top, last = 0, placement.tensor_columns
     for name, first in sorted(placement.columns, key=lambda item: item[1]):
         columns, stages = channels[name].columns, placement.stage_count(name)
         end = first + stages * columns
@@ -238,8 +236,8 @@ def tensor_rows(program: Program, placement: Placement) -> Rows:
             rows.append((top, first, first - top, "(free)", ""))
         rows.append((first, end, end - first, name, f"{stages} x {columns}"))
         top = max(top, end)
-    if top < placement.tensor_columns:
-        rows.append((top, placement.tensor_columns, placement.tensor_columns - top, "(free)", ""))
+    if top < last:
+        rows.append((top, last, last - top, "(free)", ""))
     return ("start", "end", "columns", "channel", "stages"), rows
 
 
@@ -247,13 +245,10 @@ def tensor_text(program: Program, placement: Placement) -> str:
     """Return the allocated and the available columns; "" without an allocation."""
     if not placement.tensor_columns:
         return ""
-    there = TARGETS[program.target].tmem_columns
-    taken = placement.tensor_columns * placement.occupancy
-    ctas = f" for {placement.occupancy} CTAs" if placement.occupancy > 1 else ""
-    return (
-        f"{placement.tensor_columns} columns of 128 lanes allocated per CTA; "
-        f"{taken} of {there} on the SM{ctas}"
-    )
+    columns, ctas = placement.tensor_columns, placement.occupancy
+    total = f"{columns * ctas} of {TARGETS[program.target].tmem_columns} on the SM"
+    total += f" for {ctas} CTAs" if ctas > 1 else ""
+    return f"{columns} columns of 128 lanes allocated per CTA; {total}"
 
 
 @cache
