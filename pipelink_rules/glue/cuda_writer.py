@@ -43,20 +43,19 @@ class CudaWriter:
         self.line(f"    {''.join(found[-1:])}{tail}")
 
     @contextmanager
-    def block(self, head: str, tail: str = "}") -> Iterator[None]:
+    def block(self, head: str) -> Iterator[None]:
         """`head {` ... `}`."""
         self.line(f"{head} {{")
+        with self.indented():
+            yield
+        self.line("}")
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        """Deeper, where the opening line is already written."""
         self._depth += 1
         yield
         self._depth -= 1
-        self.line(tail)
-
-    @contextmanager
-    def flat_block(self, head: str, tail: str) -> Iterator[None]:
-        """`head {` ... `tail`, without indentation (namespaces)."""
-        self.line(f"{head} {{")
-        yield
-        self.line(tail)
 
     def branch(self, condition: str, first: bool) -> None:
         """Open `if (condition) {`, or closes the branch before and open `} else if`."""
@@ -69,14 +68,6 @@ class CudaWriter:
         """Close the last branch."""
         self._depth -= 1
         self.line("}")
-
-    def indent(self) -> None:
-        """Deeper, where the opening line was written by `listed`."""
-        self._depth += 1
-
-    def dedent(self) -> None:
-        """Back out of `indent`."""
-        self._depth -= 1
 
     def text(self) -> str:
         """Return the whole text, ending in one newline."""

@@ -35,12 +35,11 @@ def emit_glue(program: Program, placement: Placement) -> str:
         (_parameter(parameter, name) for name, parameter in names.items()),
         ") {",
     )
-    out.indent()
-    _set_up(out, program, placement, names)
-    _dispatch(out, program, placement)
-    tensor_memory.end(out, placement)
-    cluster.emit_epilogue(out, program)
-    out.dedent()
+    with out.indented():
+        _set_up(out, program, placement, names)
+        _dispatch(out, program, placement)
+        tensor_memory.end(out, placement)
+        cluster.emit_epilogue(out, program)
     out.line("}")
     return out.text()
 
@@ -87,29 +86,30 @@ def _includes(out: CudaWriter, program: Program) -> None:
 def _addresses(out: CudaWriter, program: Program, placement: Placement) -> None:
     stages, offsets = dict(placement.stages), dict(placement.offsets)
     barriers = dict(placement.barriers)
-    with out.flat_block("namespace", "}  // namespace"):
-        out.line()
-        out.comment("Shared memory: bytes from the 1 KiB aligned base, as placed.")
-        for channel in program.channels:
-            stem, count = constant(channel.name), stages[channel.name]
-            if channel.kind == TENSOR_MEMORY:
-                tensor_memory.stages(out, channel, placement)
-            else:
-                label = "accumulators handed over" if channel.kind == HANDOVER else "ring"
-                comment = f"{label}: {count} x {channel.stage_bytes} bytes"
-                out.line(f"constexpr uint32_t {stem} = {offsets[channel.name]};  // {comment}")
-                out.line(f"constexpr uint32_t {stem}Bytes = {channel.stage_bytes};")
-            out.line(f"constexpr uint32_t {stem}Stages = {count};")
-            out.line(
-                f"constexpr uint32_t {stem}Barriers = {barriers[channel.name]};"
-                "  // full[stages], then empty[stages]"
-            )
-        for item in program.instances:
-            for buffer in item.variant.contract.buffers:
-                name = f"{item.name}.{buffer.name}"
-                out.line(f"constexpr uint32_t {constant(name)} = {offsets[name]};  // buffer")
-        tensor_memory.address_slot(out, placement)
-        out.line()
+    out.line("namespace {")
+    out.line()
+    out.comment("Shared memory: bytes from the 1 KiB aligned base, as placed.")
+    for channel in program.channels:
+        stem, count = constant(channel.name), stages[channel.name]
+        if channel.kind == TENSOR_MEMORY:
+            tensor_memory.stages(out, channel, placement)
+        else:
+            label = "accumulators handed over" if channel.kind == HANDOVER else "ring"
+            comment = f"{label}: {count} x {channel.stage_bytes} bytes"
+            out.line(f"constexpr uint32_t {stem} = {offsets[channel.name]};  // {comment}")
+            out.line(f"constexpr uint32_t {stem}Bytes = {channel.stage_bytes};")
+        out.line(f"constexpr uint32_t {stem}Stages = {count};")
+        out.line(
+            f"constexpr uint32_t {stem}Barriers = {barriers[channel.name]};"
+            "  // full[stages], then empty[stages]"
+        )
+    for item in program.instances:
+        for buffer in item.variant.contract.buffers:
+            name = f"{item.name}.{buffer.name}"
+            out.line(f"constexpr uint32_t {constant(name)} = {offsets[name]};  // buffer")
+    tensor_memory.address_slot(out, placement)
+    out.line()
+    out.line("}  // namespace")
     out.line()
 
 
@@ -164,8 +164,7 @@ def _dispatch(out: CudaWriter, program: Program, placement: Placement) -> None:
     for position, groups in enumerate(runs_of(placement.warpgroups)):
         roles = [by_name[name] for name in groups[0].roles]
         start, end = groups[0].index * 4, (groups[-1].index + 1) * 4
-        condition = f"warp >= {start} && warp < {end}" if start else f"warp < {end}"
-        out.branch(condition, position == 0)
+        out.branch(_between(start, end), position == 0)
         _registers(out, groups[0].registers, placement.entry_registers)
         _roles_of_run(out, program, placement, roles, end - start)
     out.end()
@@ -188,13 +187,14 @@ def _roles_of_run(
         return
     for position, role in enumerate(roles):
         start = placement.first_warp(role.name)
-        end = start + role.warps
-        condition = f"warp >= {start} && warp < {end}" if start else f"warp < {end}"
-        if role.warps == 1:
-            condition = f"warp == {start}"
+        condition = f"warp == {start}" if role.warps == 1 else _between(start, start + role.warps)
         out.branch(condition, position == 0)
         emit_role(out, program, placement, role)
     out.end()
+
+
+def _between(start: int, end: int) -> str:
+    return f"warp >= {start} && warp < {end}" if start else f"warp < {end}"
 
 
 def runs_of(groups: tuple[Warpgroup, ...]) -> list[list[Warpgroup]]:

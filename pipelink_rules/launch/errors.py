@@ -12,7 +12,16 @@ class LaunchError(PipelinkError):
     """A call that the launcher or the driver rejected, with all its diagnostics."""
 
     def __str__(self) -> str:
-        return "\n".join(_text(item) for item in self.diagnostics)
+        """Return the diagnostics for the last lines of a traceback."""
+        lines = []
+        for item in self.diagnostics:
+            lines.append(f"{item.code}: {item.message}")
+            for name, text in (("expected: ", item.expected), ("found:    ", item.found)):
+                if text:
+                    lines.append(f"  {name}{text}")
+            lines += [f"  note: {note}" for note in item.notes]
+            lines += [f"  help: {text}" for text in item.suggestions]
+        return "\n".join(lines)
 
 
 class WatchdogError(LaunchError):
@@ -44,15 +53,3 @@ def raise_if_any(findings: Iterable[Diagnostic]) -> None:
     found = tuple(findings)
     if found:
         raise LaunchError(found)
-
-
-def _text(item: Diagnostic) -> str:
-    """Return a diagnostic for the last lines of a traceback."""
-    lines = [f"{item.code}: {item.message}"]
-    if item.expected:
-        lines.append(f"  expected: {item.expected}")
-    if item.found:
-        lines.append(f"  found:    {item.found}")
-    lines += [f"  note: {note}" for note in item.notes]
-    lines += [f"  help: {text}" for text in item.suggestions]
-    return "\n".join(lines)

@@ -1,13 +1,11 @@
 """Services of an array's framework: the current stream, and arrays for outputs."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from pipelink_rules.expression.evaluate import names_in, value_of
 from pipelink_rules.launch.arrays import FRAMEWORK_DTYPES
 from pipelink_rules.launch.errors import refuse
-from pipelink_rules.model.linked_kernel import Manifest
 
 
 def stream_handle(stream: Any) -> int:
@@ -81,16 +79,3 @@ def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
     if dtype == "bf16":
         return None
     return sys.modules["cupy"].empty(shape, dtype=FRAMEWORK_DTYPES[dtype])
-
-
-def output_shapes(
-    manifest: Manifest, given: Callable[[str], bool], symbols: Mapping[str, int]
-) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the omitted outputs that the symbols determine."""
-    return {
-        tensor.name: tuple(value_of(text, symbols) for text in tensor.shape)
-        for tensor in manifest.tensors
-        if tensor.direction == "out"
-        and not given(tensor.name)
-        and all(names_in(text) <= set(symbols) for text in tensor.shape)
-    }

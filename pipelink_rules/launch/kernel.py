@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
-from pipelink_rules.expression.evaluate import value_of
+from pipelink_rules.expression.evaluate import names_in, value_of
 from pipelink_rules.launch.arguments import (
     check_arrays,
     check_names,
@@ -24,7 +24,6 @@ from pipelink_rules.launch.frameworks import (
     Allocator,
     allocator_for,
     current_stream,
-    output_shapes,
     stream_handle,
 )
 from pipelink_rules.launch.instrumented import Instrumented
@@ -235,7 +234,12 @@ class Kernel(Instrumented):
         missing = [name for name in self._outputs if name not in views]
         if not missing:
             return named
-        shapes = output_shapes(self.manifest, views.__contains__, symbols)
+        shapes = {
+            tensor.name: tuple(value_of(text, symbols) for text in tensor.shape)
+            for tensor in self.manifest.tensors
+            if tensor.name in missing
+            and all(names_in(text) <= set(symbols) for text in tensor.shape)
+        }
         named = dict(named)
         allocate = self._allocator or allocator_for(like)
         for name in missing:
