@@ -8,24 +8,13 @@ from typing import Any
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.expression.evaluate import names_in, value_of
-from pipelink_rules.launch.arguments import (
-    check_arrays,
-    check_names,
-    check_scalars,
-    check_symbols,
-    unify,
-)
+from pipelink_rules.launch import arguments
 from pipelink_rules.launch.arrays import View, key_of, reader_for
 from pipelink_rules.launch.cluster import launch_config, resident_grid
 from pipelink_rules.launch.cubin_loader import CubinImage, loaded_for
 from pipelink_rules.launch.driver import Driver
 from pipelink_rules.launch.errors import raise_if_any, refuse
-from pipelink_rules.launch.frameworks import (
-    Allocator,
-    allocator_for,
-    current_stream,
-    stream_handle,
-)
+from pipelink_rules.launch.frameworks import Allocator, allocator_for, current_stream, stream_handle
 from pipelink_rules.launch.instrumented import Instrumented
 from pipelink_rules.launch.packing import Packed, PreparedCall, pack
 from pipelink_rules.launch.signature import argument_order, by_name, docstring_of, signature_of
@@ -202,14 +191,14 @@ class Kernel(Instrumented):
 
     def _first(self, named: dict[str, Any], stream: Any) -> tuple[_Call, dict[str, Any], int]:
         """Check and pack everything, and cache the result."""
-        raise_if_any(check_names(self.manifest, named))
+        raise_if_any(arguments.check_names(self.manifest, named))
         like = next((named[name] for name in self._arrays if named.get(name) is not None), None)
         handle = stream_handle(stream) if stream is not None else current_stream(like)
         errors = DiagnosticSink()
-        views = check_arrays(self.manifest, named, handle, errors)
-        numbers = check_scalars(self.manifest, named, errors)
-        symbols = unify(self.manifest.tensors, views, errors)
-        raise_if_any(errors.items or check_symbols(self.manifest, symbols))
+        views = arguments.check_arrays(self.manifest, named, handle, errors)
+        numbers = arguments.check_scalars(self.manifest, named, errors)
+        symbols = arguments.unify(self.manifest.tensors, views, errors)
+        raise_if_any(errors.items or arguments.check_symbols(self.manifest, symbols))
         named = self._with_outputs(named, views, symbols, like)
         loaded = loaded_for(self._ready(), views)
         numbers.update(symbols)
@@ -256,7 +245,7 @@ class Kernel(Instrumented):
             named[name] = array
         errors = DiagnosticSink()
         made = {name: named[name] for name in missing}
-        views.update(check_arrays(self.manifest, made, 0, errors))
+        views.update(arguments.check_arrays(self.manifest, made, 0, errors))
         raise_if_any(errors.items)
         inputs = tuple(views[name].shape for name in self._arrays if name not in self._outputs)
         if len(missing) == len(self._outputs) and len(self._shapes) < CACHED_CALLS:

@@ -16,16 +16,8 @@ from pipelink_rules.files.atomic import staged
 from pipelink_rules.link.elf import Elf
 from pipelink_rules.link.link_inputs import check_objects, read_objects
 from pipelink_rules.link.linker_log import LinkLog, link_failure, read_log
+from pipelink_rules.toolkit import process
 from pipelink_rules.toolkit.command_lines import nvlink_argv
-from pipelink_rules.toolkit.process import (
-    TIMEOUT,
-    check_alive,
-    child_argv,
-    child_environment,
-    quote,
-    run,
-    run_tool,
-)
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 _UNUSABLE = 3  # exit status of the child: no library, no binding
@@ -49,15 +41,15 @@ def nvjitlink(
         words = {"library": toolkit.nvjitlink, "options": chosen}
         words |= {"objects": list(objects), "output": str(temporary)}
         job.write_text(json.dumps(words), encoding="utf-8")
-        argv = child_argv("pipelink_rules.toolkit.nvjitlink_child", str(job))
+        argv = process.child_argv("pipelink_rules.toolkit.nvjitlink_child", str(job))
         shown = ("nvJitLink", *chosen, *objects, "-o", str(out))
         start = time.perf_counter()
-        environment = child_environment(toolkit.environment(os.environ))
-        output = run_tool(argv, environment, timeout=TIMEOUT)
+        environment = process.child_environment(toolkit.environment(os.environ))
+        output = process.run_tool(argv, environment, timeout=process.TIMEOUT)
         seconds = time.perf_counter() - start
-        check_alive(output)
+        process.check_alive(output)
         if output.code == _UNUSABLE:
-            raise _unavailable(quote(output.text))
+            raise _unavailable(process.quote(output.text))
         if not output.ok:
             raise PipelinkError(link_failure(output.text, name, backend, shown))
     return read_log(output.text, backend, shown, seconds)
@@ -91,7 +83,7 @@ def nvlink(
         argv = nvlink_argv(toolkit, arch, objects, str(temporary), options=options)
         shown = tuple(part if part != str(temporary) else str(out) for part in argv)
         start = time.perf_counter()
-        output = run(argv, toolkit)
+        output = process.run(argv, toolkit)
         seconds = time.perf_counter() - start
         if not output.ok:
             raise PipelinkError(link_failure(output.text, name, backend, shown))

@@ -100,12 +100,17 @@ class KernelCode:
     @cached_property
     def calls(self) -> tuple[str, ...]:
         """Targets of calls that return, sorted; "(register)" for a computed target."""
-        return tuple(sorted({_bare(name) for name in self._targets() if not self._ends(name)}))
+        return self._called(ending=False)
 
     @cached_property
     def last_calls(self) -> tuple[str, ...]:
         """Targets of calls that never return: they end the kernel."""
-        return tuple(sorted({_bare(name) for name in self._targets() if self._ends(name)}))
+        return self._called(ending=True)
+
+    def _called(self, *, ending: bool) -> tuple[str, ...]:
+        found = (item for item in self.instructions if item.base in _CALLS)
+        targets = (item.target or "(register)" for item in found)
+        return tuple(sorted({n.removeprefix("$") for n in targets if self._ends(n) == ending}))
 
     @cached_property
     def pipelined_calls(self) -> tuple[str, ...]:
@@ -118,12 +123,7 @@ class KernelCode:
             if index not in reached:
                 reached |= self._reach(index, waits | reached)
         targets = {items[index].target for index in reached if items[index].base in _CALLS}
-        return tuple(sorted(_bare(name) or "(register)" for name in targets))
-
-    def _targets(self) -> Iterator[str]:
-        for item in self.instructions:
-            if item.base in _CALLS:
-                yield item.target or "(register)"
+        return tuple(sorted(name.removeprefix("$") or "(register)" for name in targets))
 
     def _ends(self, target: str) -> bool:
         """Return whether no return is reachable from a target."""
@@ -214,10 +214,6 @@ def _number(operand: str) -> int:
 def _waits_for_all(item: Instruction) -> bool:
     """Return whether no wgmma group is pending after it: `WARPGROUP.DEPBAR.LE gsb0, 0x0`."""
     return item.opcode.startswith("WARPGROUP.DEPBAR") and item.operands.endswith(" 0x0")
-
-
-def _bare(name: str) -> str:
-    return name.removeprefix("$")
 
 
 def disassemble(cubin: str | Path, kernel: str, toolkit: Toolkit) -> KernelCode:
