@@ -98,8 +98,7 @@ def _offsets(parameters: tuple[KernelParameter, ...]) -> tuple[list[int], int]:
 
 def _check(parameter: KernelParameter, view: View, size: int) -> None:
     """Raise PL1415 if a shape or a pointer violates the rules for tiled maps."""
-    rank = len(view.shape)
-    if rank > 1 and view.shape[-1] * size % 16:
+    if len(view.shape) > 1 and view.shape[-1] * size % 16:
         raise _refused(parameter, view, f"a row is {view.shape[-1] * size} bytes")
     if view.pointer % 16:
         raise _refused(parameter, view, f"the base address is {view.pointer:#x}")

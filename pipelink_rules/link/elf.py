@@ -6,14 +6,15 @@ reads .nv.info, and every build avoids an import.  The tests compare with pyelft
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pipelink_rules.diagnostics.diagnostic import error
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SYMTAB, _NOBITS = 2, 8
+_SYMTAB, _NOBITS = 2, 8  # types of sections
+_FUNCTION = 2  # STT_FUNC, a type of symbols
 _RESERVED = 1024
 _NAMES = 16  # symbols may share a string, but not all of them a long one
 _TEXT = ".text."
@@ -21,8 +22,7 @@ _TEXT = ".text."
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE = 0x2F, 0x11, 0x12
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One section."""
 
     name: str
@@ -30,23 +30,13 @@ class Section:
     data: bytes  # empty if the file contains none
     size: int
     link: int
-    info: int
 
 
-@dataclass(frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """One symbol."""
 
     name: str
-    value: int
-    size: int
-    section: int
-    info: int
-
-    @property
-    def is_function(self) -> bool:
-        """STT_FUNC."""
-        return self.info & 0xF == 2
+    is_function: bool
 
 
 class Elf:
@@ -59,9 +49,8 @@ class Elf:
             self.sections = tuple(_sections(data))
             self.symbols = tuple(self._read_symbols())
         except (struct.error, IndexError, OverflowError, ValueError) as problem:
-            raise error(
-                "PL0904", "the linked file is a damaged cubin", found=str(problem)
-            ) from None
+            message = "the linked file is a damaged cubin"
+            raise error("PL0904", message, found=str(problem)) from None
 
     def _read_symbols(self) -> Iterator[Symbol]:
         """Yield the symbols in file order: .nv.info refers to them by index."""
@@ -70,12 +59,12 @@ class Elf:
             return
         names = self.sections[table.link].data
         left = _NAMES * len(names) + 1
-        for name, info, _, section, value, size in _SYMBOL.iter_unpack(table.data):
+        for name, info, *_ in _SYMBOL.iter_unpack(table.data):
             found = _string(names, name)
             left -= len(found)
             if left < 0:
                 raise ValueError("its symbols share names that overlap")
-            yield Symbol(found, value, size, section, info)
+            yield Symbol(found, info & 0xF == _FUNCTION)
 
     def section(self, name: str) -> Section | None:
         """Return the section of that name."""
@@ -134,12 +123,12 @@ def _sections(data: bytes) -> Iterator[Section]:
     _, _, _, _, names_at, names_size, *_ = rows[names_index]
     names = data[names_at : names_at + names_size]
     left = len(data)
-    for name, kind, _flags, _address, start, length, link, info, _align, _entry in rows:
+    for name, kind, _flags, _address, start, length, link, *_ in rows:
         held = b"" if kind == _NOBITS else data[start : start + length]
         left -= len(held)
         if left < 0:
             raise ValueError("its sections overlap")
-        yield Section(_string(names, name), kind, held, length, link, info)
+        yield Section(_string(names, name), kind, held, length, link)
 
 
 def _string(table: bytes, offset: int) -> str:

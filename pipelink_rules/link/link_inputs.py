@@ -174,29 +174,29 @@ def shared_names(objects: Sequence[LinkObject]) -> Iterable[Diagnostic]:
     pairs: dict[tuple[str, ...], list[SymbolConflict]] = {}
     for clash in clashes:
         pairs.setdefault(tuple(group[0] for group in clash.owners[:2]), []).append(clash)
-    for (first, second), found in pairs.items():
+    for ends, found in pairs.items():
         spelled = demangle([clash.name for clash in found])
         names = [f"`{spelled[clash.name]}`" for clash in found]
-        one, two = owners[first], owners[second]
+        one, two = (owners[path] for path in ends)
+        first, second = (item.variant.name if item.variant else item.owner for item in (one, two))
         yield Diagnostic(
             "PL0903",
-            f"`{_display_name(one)}` and `{_display_name(two)}` define {names[0]} differently"
+            f"`{first}` and `{second}` define {names[0]} differently"
             + (f", and {len(names) - 1} more" if len(names) > 1 else ""),
-            tuple(Label(item.span, f"`{_display_name(item)}` has one body") for item in (one, two)),
+            (
+                Label(one.span, f"`{first}` has one body"),
+                Label(two.span, f"`{second}` has one body"),
+            ),
             expected="one body for each weak symbol",
             found=", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
-            at_run_time=f"`{_display_name(two)}` runs the code of `{_display_name(one)}`",
+            at_run_time=f"`{second}` runs the code of `{first}`",
             suggestions=(
                 "put the component's helpers into namespace PL_COMPONENT { ... }",
                 "or use one version of shared headers, without macros that change them",
-                *(_other_compiler(one, two)),
+                *_other_compiler(one, two),
             ),
             subject=f"{one.owner} {two.owner}",
         )
-
-
-def _display_name(one: LinkObject) -> str:
-    return one.variant.name if one.variant else one.owner
 
 
 def _other_compiler(one: LinkObject, two: LinkObject) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.command_lines import Unit, cubin_argv, fatbin_argv
 from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
 from pipelink_rules.toolkit.process import work_folder
-from pipelink_rules.toolkit.ptxas_log import read_assembler_log
+from pipelink_rules.toolkit.ptxas_log import FunctionLog, read_assembler_log
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 
@@ -127,13 +127,13 @@ def compare_twins(
 
 def _build(entry: str, cubin: str | Path, log: LinkLog | None, toolkit: Toolkit) -> TwinBuild:
     elf = Elf(Path(cubin).read_bytes())
-    numbers = log.function(entry) if log else None
+    spills = log.function(entry) if log else FunctionLog(entry)
     return TwinBuild(
         len(disassemble(cubin, entry, toolkit)),
         elf.registers(entry),
         elf.stack_bytes(entry),
-        numbers.spill_stores if numbers else 0,
-        numbers.spill_loads if numbers else 0,
+        spills.spill_stores,
+        spills.spill_loads,
         hashlib.sha256(elf.code(entry)).hexdigest(),
     )
 

@@ -118,14 +118,13 @@ def _note(said: str) -> str:
 def _allowed(allowed: tuple[AllowedDiagnostics, ...]) -> str:
     if not allowed:
         return ""
-    parts = [
-        element("p", element("b", text(item.code)), text(f" {item.message}"))
-        + _note(f"because: {item.reason}")
-        + (element("pre", text("\n".join(item.counterexample))) if item.counterexample else "")
-        for item in allowed
-    ]
-    title = element("h2", "Forced: linked in spite of findings")
-    return element("section", title, *parts, class_="allowed")
+    parts = [element("h2", "Forced: linked in spite of findings")]
+    for item in allowed:
+        parts.append(element("p", element("b", text(item.code)), text(f" {item.message}")))
+        parts.append(_note(f"because: {item.reason}"))
+        if item.counterexample:
+            parts.append(element("pre", text("\n".join(item.counterexample))))
+    return element("section", *parts, class_="allowed")
 
 
 def _facts(program: Program, placement: Placement, audit: Audit) -> str:
@@ -150,8 +149,7 @@ def _facts(program: Program, placement: Placement, audit: Audit) -> str:
 def _colors(program: Program, placement: Placement) -> dict[str, int]:
     """Return a color of its own for every ring and buffer, and one for every role."""
     names = [piece.name for piece in pieces_of(program, placement) if piece.name != "barriers"]
-    first = dict(placement.warps)
-    roles = sorted((role.name for role in program.roles), key=first.__getitem__)
+    roles = sorted((role.name for role in program.roles), key=placement.first_warp)
     last = COLORS - 1  # gray things and the barrier table
     return {
         **{name: (number + 3) % last for number, name in enumerate(names)},
