@@ -20,7 +20,7 @@ FRAMEWORK_DTYPES = {
     "u32": "uint32",
     "u8": "uint8",
 }
-_OWN_NAMES = {name: dtype for dtype, name in FRAMEWORK_DTYPES.items()}
+_DTYPE_OF = {name: dtype for dtype, name in FRAMEWORK_DTYPES.items()}
 _DTYPES = {
     (4, 16): "bf16",  # (kDLBfloat, bits)
     (2, 16): "f16",
@@ -221,6 +221,6 @@ def _torch_view(array: Any) -> View:
         int(array.data_ptr()),
         tuple(int(extent) for extent in array.shape),
         tuple(int(stride) for stride in array.stride()),
-        _OWN_NAMES.get(dtype, dtype),
+        _DTYPE_OF.get(dtype, dtype),
         int(array.get_device()) if array.is_cuda else -1,
     )
