@@ -9,7 +9,8 @@ from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.contract.validate_numbers import check_bound
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Location, PipelinkError
+from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value
@@ -31,71 +32,63 @@ def bind(
     Raise all errors together: unknown, missing and invalid arguments, false `where` conditions,
     flags that contradict `numeric`, numbers out of range.
     """
-    found: list[Diagnostic] = []
-    values = _arguments(contract, arguments, place, found)
+    findings = DiagnosticSink()
+    given = (place, "given here")
+    values = _arguments(contract, arguments, given, findings)
     try:
         named = normal_flags(flags, place)
     except PipelinkError as problem:
-        found += problem.diagnostics
+        findings.extend(problem.diagnostics)
         named = ()
-    _check_flags(contract, named, place, found)
-    if found:
-        raise PipelinkError(found)
-    _check_where(contract, values, place, found)
-    if found:
-        raise PipelinkError(found)
-    bound = _substitute(contract, values, found)
-    if found:  # two clauses may have the same expression, e.g. `want` that defaults to `min`
-        raise PipelinkError(dict.fromkeys(found))
+    _check_flags(contract, named, given, findings)
+    findings.raise_if_any()
+    _check_where(contract, values, given, findings)
+    findings.raise_if_any()
+    bound = _substitute(contract, values, findings)
+    if findings.items:  # two clauses may have the same expression, e.g. `want` defaults to `min`
+        raise PipelinkError(dict.fromkeys(findings.items))
     bound = replace(bound, where=(), roles=tuple(_round_registers(role) for role in bound.roles))
     check_bound(contract, bound, values, place)
     variant = Variant(bound, tuple(sorted(values.items())), named)
     return replace(variant, digest=digest_of(variant, named))
 
 
-def _place(place: Span | None, text: str = "given here") -> tuple[Label, ...]:
-    return (Label(place, text),) if place else ()
-
-
 def _arguments(
     contract: Contract,
     arguments: Mapping[str, int | str],
-    place: Span | None,
-    found: list[Diagnostic],
+    given: Location,
+    findings: DiagnosticSink,
 ) -> dict[str, Value]:
     name = contract.component
     params = {param.name: param for param in contract.params}
     for unknown in sorted(set(arguments) - set(params)):
-        symbol = unknown in {item.name for item in contract.symbols}
         suggestions = similar_name_help(unknown, params, "parameters") or (
             f"remove it: `{name}` has no parameters",
         )
-        if symbol:
+        if unknown in {item.name for item in contract.symbols}:
             suggestions = (f"remove `{unknown}`: it is a symbol, inferred from tensors at launch",)
-        labels = (*_place(place), *_place(contract.span, "this component"))
-        message = f"unknown parameter `{unknown}` for component `{name}`"
-        found.append(
-            Diagnostic(
-                "PL0023", message, labels, suggestions=suggestions, subject=f"{name}.{unknown}"
-            )
+        findings.add(
+            "PL0023",
+            f"unknown parameter `{unknown}` for component `{name}`",
+            given,
+            (contract.span, "this component"),
+            suggestions=suggestions,
+            subject=f"{name}.{unknown}",
         )
     values: dict[str, Value] = {}
     for param in contract.params:
         value = arguments.get(param.name, param.default)
         if value is None:
-            found.append(
-                Diagnostic(
-                    "PL0024",
-                    f"missing value of parameter `{param.name}` of `{name}`",
-                    (*_place(place), *_place(param.span, "declared here, without a default")),
-                    expected=_allowed(param),
-                    suggestions=(f'add "{param.name}": ... to the parameters of the instance',),
-                    subject=f"{name}.{param.name}",
-                )
+            findings.add(
+                "PL0024",
+                f"missing value of parameter `{param.name}` of `{name}`",
+                given,
+                (param.span, "declared here, without a default"),
+                expected=_allowed(param),
+                suggestions=(f'add "{param.name}": ... to the parameters of the instance',),
+                subject=f"{name}.{param.name}",
             )
-        elif problem := _check_value(contract, param, value, place):
-            found.append(problem)
-        else:
+        elif _fits(contract, param, value, given, findings):
             values[param.name] = value
     return values
 
@@ -105,43 +98,49 @@ def _allowed(param: Param) -> str:
         return "one of " + ", ".join(map(str, param.choices))
     if param.type == "dtype":
         return "one of " + ", ".join(DTYPES)
-    parts = [f"at least {param.minimum}"] if param.minimum is not None else []
+    parts = ["an integer"]
+    parts += [f"at least {param.minimum}"] if param.minimum is not None else []
     parts += [f"at most {param.maximum}"] if param.maximum is not None else []
     parts += [f"a multiple of {param.multiple_of}"] if param.multiple_of is not None else []
-    return "an integer" + (", " + ", ".join(parts) if parts else "")
+    return ", ".join(parts)
 
 
-def _check_value(
-    contract: Contract, param: Param, value: object, place: Span | None
-) -> Diagnostic | None:
-    labels = (*_place(place), *_place(param.span, "declared here"))
-    subject = f"{contract.component}.{param.name}"
-    of_type = isinstance(value, str) if param.type == "dtype" else type(value) is int
-    if not of_type or (param.type == "dtype" and value not in DTYPES):
-        return Diagnostic(
+def _fits(
+    contract: Contract,
+    param: Param,
+    value: int | str,
+    given: Location,
+    findings: DiagnosticSink,
+) -> bool:
+    declared = (param.span, "declared here")
+    of, subject = f"`{param.name}` of `{contract.component}`", f"{contract.component}.{param.name}"
+    dtype = param.type == "dtype"
+    if (value not in tuple(DTYPES)) if dtype else type(value) is not int:
+        kind = "string" if isinstance(value, str) else type(value).__name__
+        findings.add(
             "PL0025",
-            f"invalid value {str(value)[:60]!r} for parameter `{param.name}` of "
-            f"`{contract.component}`",
-            labels,
-            expected="a dtype: " + ", ".join(DTYPES) if param.type == "dtype" else "an integer",
-            found=f"the {'string' if isinstance(value, str) else type(value).__name__} "
-            f"{str(value)[:60]!r}",
-            suggestions=similar_name_help(str(value), DTYPES) if param.type == "dtype" else (),
+            f"invalid value {str(value)[:60]!r} for parameter {of}",
+            given,
+            declared,
+            expected="a dtype: " + ", ".join(DTYPES) if dtype else "an integer",
+            found=f"the {kind} {str(value)[:60]!r}",
+            suggestions=similar_name_help(str(value), DTYPES) if dtype else (),
             subject=subject,
         )
-    assert isinstance(value, (int, str))
-    if reason := violated_limit(param, value):
-        return Diagnostic(
+        return False
+    reason = violated_limit(param, value)
+    if reason:
+        findings.add(
             "PL0026",
-            f"{value} is not an allowed value of parameter `{param.name}` of "
-            f"`{contract.component}`",
-            labels,
+            f"{value} is not an allowed value of parameter {of}",
+            given,
+            declared,
             expected=reason,
             found=str(value),
             suggestions=_nearest(param, value),
             subject=subject,
         )
-    return None
+    return not reason
 
 
 def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
@@ -164,48 +163,46 @@ def _nearest(param: Param, value: int | str) -> tuple[str, ...]:
 
 
 def _check_flags(
-    contract: Contract, flags: tuple[str, ...], place: Span | None, found: list[Diagnostic]
+    contract: Contract, flags: tuple[str, ...], given: Location, findings: DiagnosticSink
 ) -> None:
-    given = {**FLAG_DEFAULTS, **{f.split("=")[0]: f.endswith("=true") for f in flags}}
+    actual = {**FLAG_DEFAULTS, **{f.split("=")[0]: f.endswith("=true") for f in flags}}
     for name, value in contract.numeric.flags:
-        if given[name] != value:
-            wanted, actual = (f"{name}={str(item).lower()}" for item in (value, given[name]))
-            found.append(
-                Diagnostic(
-                    "PL1101",
-                    f"`{contract.component}` requires {wanted}, but is built with {actual}",
-                    (*_place(contract.numeric.span, "required here"), *_place(place)),
-                    expected=wanted,
-                    found=actual
-                    + ("" if any(name in flag for flag in flags) else " (the default)"),
-                    suggestions=(f"set {wanted} in the code-generation flags of the program",),
-                    subject=f"{contract.component}.{name}",
-                )
-            )
+        if actual[name] == value:
+            continue
+        wanted, found = (f"{name}={str(item).lower()}" for item in (value, actual[name]))
+        findings.add(
+            "PL1101",
+            f"`{contract.component}` requires {wanted}, but is built with {found}",
+            (contract.numeric.span, "required here"),
+            given,
+            expected=wanted,
+            found=found + ("" if any(name in flag for flag in flags) else " (the default)"),
+            suggestions=(f"set {wanted} in the code-generation flags of the program",),
+            subject=f"{contract.component}.{name}",
+        )
 
 
 def _check_where(
-    contract: Contract, values: Mapping[str, Value], place: Span | None, found: list[Diagnostic]
+    contract: Contract, values: Mapping[str, Value], given: Location, findings: DiagnosticSink
 ) -> None:
     for condition in contract.where:
         try:
             if expression.evaluate(condition, values):
                 continue
         except PipelinkError as problem:
-            found += problem.diagnostics
+            findings.extend(problem.diagnostics)
             continue
         used = sorted(expression.names(condition))
         numbers = ", ".join(f"{name}={values[name]}" for name in used)
-        found.append(
-            Diagnostic(
-                "PL0027",
-                f"`where` condition `{condition}` of `{contract.component}` is false for {numbers}",
-                (*_place(condition.span, f"with {numbers}"), *_place(place)),
-                expected=condition.text,
-                found=_sides(condition, values) or numbers,
-                suggestions=(f"change {list_of(used, 'or')}",) if used else (),
-                subject=f"{contract.component}: {condition}",
-            )
+        findings.add(
+            "PL0027",
+            f"`where` condition `{condition}` of `{contract.component}` is false for {numbers}",
+            (condition.span, f"with {numbers}"),
+            given,
+            expected=condition.text,
+            found=_sides(condition, values) or numbers,
+            suggestions=(f"change {list_of(used, 'or')}",) if used else (),
+            subject=f"{contract.component}: {condition}",
         )
 
 
@@ -222,16 +219,16 @@ def _sides(condition: Expr, values: Mapping[str, Value]) -> str:
     return ""
 
 
-def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic]) -> Any:
+def _substitute(noun: Any, values: Mapping[str, Value], findings: DiagnosticSink) -> Any:
     """Return the noun with parameters replaced in all its expressions and dtypes."""
     if isinstance(noun, Expr):
         try:
             return expression.substitute(noun, values)
         except PipelinkError as problem:
-            found += problem.diagnostics
+            findings.extend(problem.diagnostics)
             return noun
     if isinstance(noun, tuple):
-        return tuple(_substitute(item, values, found) for item in noun)
+        return tuple(_substitute(item, values, findings) for item in noun)
     if not dataclasses.is_dataclass(noun) or isinstance(noun, (Span, Param)):
         return noun
     changes = {}
@@ -240,7 +237,7 @@ def _substitute(noun: Any, values: Mapping[str, Value], found: list[Diagnostic])
         if item.name in ("dtype", "accumulate", "rounds_to"):
             changes[item.name] = values.get(value, value)
         elif item.name != "where" and (isinstance(value, tuple) or dataclasses.is_dataclass(value)):
-            changes[item.name] = _substitute(value, values, found)
+            changes[item.name] = _substitute(value, values, findings)
     return replace(noun, **changes)  # type: ignore[type-var]
 
 

@@ -88,6 +88,7 @@ TENSOR_MEMORY = "tensor_memory"  # tensor memory -> tensor memory: same columns,
 HANDOVER = "handover"  # registers -> registers of other warps, through a generated shared ring
 SCRATCH = "scratch"  # scratch -> scratch: the same global memory, owned by the launcher
 COUNTER = "counter"  # signals -> waits: the same counters in global memory
+TRANSFERS = (RING, MULTICAST, FUSED, TENSOR_MEMORY, HANDOVER, SCRATCH, COUNTER)
 ACROSS_ITEMS = (SCRATCH, COUNTER)  # they connect work tiles, not the roles of one work tile
 
 
