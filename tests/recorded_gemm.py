@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import struct
+from collections.abc import Iterable
 from dataclasses import replace
 
 from pipelink_rules.model.linked_kernel import RoleScript, Script, ScriptLoop, ScriptOp, Site
-from pipelink_rules.model.recording import Event, Recording, WarpRow, encode_events
+from pipelink_rules.model.recording import OPERATIONS, Event, Recording, WarpRow
 
 STAGES = 4
 SITES = (
@@ -68,6 +70,20 @@ def blank(**changes: object) -> Recording:
         rows=(),
     )
     return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def encode_events(events: Iterable[Event]) -> bytes:
+    """The bytes of a row: what the runtime writes for these events."""
+    return b"".join(
+        struct.pack(
+            "<4I",
+            OPERATIONS.index(event.verb) + 1 | event.stage << 8 | event.site << 16,
+            event.value,
+            event.begin,
+            event.end,
+        )
+        for event in events
+    )
 
 
 def row(cta: int, warp: int, events: list[Event], operations: int = 0) -> WarpRow:

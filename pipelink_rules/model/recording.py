@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -97,17 +97,3 @@ def decode_events(data: bytes) -> Iterator[Event]:
         number = (what & 0xFF) - 1
         verb = OPERATIONS[number] if number < len(OPERATIONS) else f"operation {number}"
         yield Event(verb, what >> 16, what >> 8 & 0xFF, value, begin, end)
-
-
-def encode_events(events: Iterable[Event]) -> bytes:
-    """The bytes of a row: what the runtime writes for these events."""
-    return b"".join(
-        struct.pack(
-            "<4I",
-            OPERATIONS.index(event.verb) + 1 | event.stage << 8 | event.site << 16,
-            event.value,
-            event.begin,
-            event.end,
-        )
-        for event in events
-    )

@@ -6,13 +6,15 @@ both ends on the same warps, called in the order of their data.  If their warps 
 several times per work tile.
 """
 
+import contextlib
+import graphlib
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import list_of, plural, similar_name_help
-from pipelink_rules.model.contract import Contract, Operation, Port, Repeat, Role, round_registers
+from pipelink_rules.model.contract import Contract, Port, Role, round_registers
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import (
     ACROSS_ITEMS,
@@ -35,22 +37,21 @@ def topological_order(
     nodes: Iterable[Node], edges: Iterable[tuple[Node, Node]]
 ) -> tuple[list[Node], list[Node]]:
     """Return (all nodes, producers first; those in or after a cycle).  Ties are sorted by name."""
-    names = sorted(set(nodes))
-    after: dict[Node, set[Node]] = {node: set() for node in names}
+    names = set(nodes)
+    sorter = graphlib.TopologicalSorter[Node](dict.fromkeys(names, ()))
     for first, second in edges:
-        if first in after and second in after:
-            after[first].add(second)
-    waits = {node: sum(node in targets for targets in after.values()) for node in names}
-    ready = [node for node in names if not waits[node]]
+        if first in names and second in names:
+            sorter.add(second, first)
+    with contextlib.suppress(graphlib.CycleError):  # what the cycle does not block is sorted still
+        sorter.prepare()
+    ready: list[Node] = []
     found: list[Node] = []
-    while ready:
-        node = heapq.heappop(ready)
-        found.append(node)
-        for target in after[node]:
-            waits[target] -= 1
-            if not waits[target]:
-                heapq.heappush(ready, target)
-    stuck = [node for node in names if node not in set(found)]
+    while sorter.is_active():
+        for node in sorter.get_ready():
+            heapq.heappush(ready, node)
+        found.append(heapq.heappop(ready))
+        sorter.done(found[-1])
+    stuck = sorted(names - set(found))
     return found + stuck, stuck
 
 
@@ -128,22 +129,21 @@ class RoleGraph:
         return found
 
     def _same_warps(self, connection: Connection, a: Member, b: Member) -> bool:
-        warps = [constant_value(self.of[member].warps) for member in (a, b)]
-        if warps[0] == warps[1]:
+        warps = {member: constant_value(self.of[member].warps) for member in (a, b)}
+        counts = f"{warps[a]} and {warps[b]}"
+        if warps[a] == warps[b]:
             return True
-        places = [
-            (self.of[member].where("warps"), f"`{'.'.join(member)}` has {count} warps")
-            for member, count in zip((a, b), warps, strict=True)
-        ]
         consumer = ".".join(connection.consumer)
         self.findings.add(
             "PL0074",
-            f"`{connection.name}` passes registers between roles of {warps[0]} and {warps[1]} "
-            f"warps",
+            f"`{connection.name}` passes registers between roles of {counts} warps",
             connection.span,
-            *places,
+            *(
+                (self.of[member].where("warps"), f"`{'.'.join(member)}` has {count} warps")
+                for member, count in warps.items()
+            ),
             expected="the same number of warps on both ends",
-            found=f"{warps[0]} and {warps[1]} warps",
+            found=f"{counts} warps",
             suggestions=(
                 "declare the same number of warps in both roles",
                 f'or move the consumer to separate warps: transfers={{"{consumer}": "handover"}}',
@@ -309,16 +309,11 @@ def _program_role(roles: RoleGraph, variants: Mapping[str, Variant], group: Role
     needs = [_registers(roles, variants, member) for member in group.members]
     minimum = max(need[0] + held for need, held in zip(needs, waiting, strict=True))
     want, entry = max(need[1] for need in needs), max(need[2] for need in needs)
-    whole = any(
-        roles.of[member].converged == "warpgroup" or roles.of[member].uses_mma
-        for member in group.members
-    )
-    fragment = any(
-        port.space == "registers" for member in group.members for port in roles.ports(member)
-    )
-    tensor = any(  # a warp accesses the lanes of its rank in the warpgroup
-        port.space == "tensor_memory" and _moves(roles.of[member].body, port.name)
-        for member in group.members
+    members = [roles.of[member] for member in group.members]
+    whole = any(role.converged == "warpgroup" or role.uses_mma for role in members)
+    by_lane = any(  # a warp accesses the rows, or the lanes, of its rank in the warpgroup
+        port.space == "registers" or (port.space == "tensor_memory" and _moves(role, port))
+        for member, role in zip(group.members, members, strict=True)
         for port in roles.ports(member)
     )
     return ProgramRole(
@@ -326,16 +321,17 @@ def _program_role(roles: RoleGraph, variants: Mapping[str, Variant], group: Role
         members=tuple(group.members),
         warps=group.warps,
         calls=group.calls,
-        warpgroup=whole or ((fragment or tensor) and group.warps % WARPGROUP == 0),
+        warpgroup=whole or (by_lane and group.warps % WARPGROUP == 0),
         minimum=minimum,
         want=max(minimum, want),
         entry=entry,
     )
 
 
-def _moves(body: tuple[Operation | Repeat, ...], port: str) -> bool:
+def _moves(role: Role, port: Port) -> bool:
     """Return whether an operation moves data through registers (tcgen05.ld, tcgen05.st)."""
-    return any(op.verb in ("read", "write") and op.target == port for op in operations(body))
+    verbs = ("read", "write")
+    return any(op.verb in verbs and op.target == port.name for op in operations(role.body))
 
 
 def _waiting(roles: RoleGraph, group: RoleSet) -> list[int]:
@@ -362,9 +358,7 @@ def _registers(
 ) -> tuple[int, int, int]:
     """Return (minimum, want, entry): measured if there is a measurement, else declared."""
     declared = roles.of[member].registers
-    minimum = constant_value(declared.minimum)
-    want = constant_value(declared.want)
-    entry = constant_value(declared.entry)
+    minimum, want, entry = map(constant_value, (declared.minimum, declared.want, declared.entry))
     measured = dict(variants[member[0]].measured).get(member[1])
     if measured is not None:
         minimum, entry = measured.registers, round_registers(measured.entry)

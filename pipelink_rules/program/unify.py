@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import DTYPES, Contract, Member, Param, Port
 from pipelink_rules.model.program import MegakernelSpec
@@ -76,23 +77,16 @@ def _of_members(
     members: tuple[Member, Member],
     reason: str,
 ) -> Iterator[Equality]:
-    (a, port_a), (b, port_b) = ends
-    places = [
-        member.span or port.span for member, port in zip(members, (port_a, port_b), strict=True)
-    ]
     first, second = members
+    pairs: list[tuple[Expr | str, Expr | str]] = [*zip(first.shape, second.shape, strict=False)]
     if first.dtype and second.dtype:
-        yield Equality(
-            (
-                _term(contracts, a, first.dtype, places[0]),
-                _term(contracts, b, second.dtype, places[1]),
-            ),
-            reason,
+        pairs.insert(0, (first.dtype, second.dtype))
+    for pair in pairs:
+        one, two = (
+            _term(contracts, instance, value, member.span or port.span)
+            for (instance, port), member, value in zip(ends, members, pair, strict=True)
         )
-    for one, two in zip(first.shape, second.shape, strict=False):
-        yield Equality(
-            (_term(contracts, a, one, places[0]), _term(contracts, b, two, places[1])), reason
-        )
+        yield Equality((one, two), reason)
 
 
 def _of_tiles(contracts: Mapping[str, Contract]) -> Iterator[Equality]:
@@ -114,18 +108,14 @@ def _of_tensor(
 ) -> Iterator[Equality]:
     ports = []
     for instance, name in ends:
-        contract = contracts.get(instance)
-        port = {item.name: item for item in contract.ports}.get(name) if contract else None
-        if port is not None and port.members:
-            ports.append((instance, port))
+        ports += [
+            (instance, port)
+            for port in (contracts[instance].ports if instance in contracts else ())
+            if port.name == name and port.members
+        ]
     for first, second in pairwise(ports):
         members = (first[1].members[0], second[1].members[0])
         yield from _of_members(contracts, (first, second), members, f"tensor `{keyword}`")
-
-
-def is_dtype(value: Expr | str) -> bool:
-    """Return whether a term is a dtype."""
-    return isinstance(value, str) and value in DTYPES
 
 
 @dataclass(frozen=True)
@@ -195,11 +185,10 @@ class ParameterSolver:
 
     def environment(self, instance: str) -> dict[str, Value]:
         """Return the known parameters of an instance."""
-        names_ = [param.name for param in self.contracts[instance].params]
         return {
-            name: self.facts[(instance, name)].value
-            for name in names_
-            if (instance, name) in self.facts
+            param.name: self.facts[instance, param.name].value
+            for param in self.contracts[instance].params
+            if (instance, param.name) in self.facts
         }
 
     def param(self, key: Key) -> Param:
@@ -219,17 +208,12 @@ class ParameterSolver:
 
     def _pull(self, equality: Equality, source: Term, target: Term) -> bool:
         """Infer the target's parameter from the source; return whether it is new."""
-        if not target.parameter:
-            return False
-        fact = self._fact(source)
+        fact = self._fact(source) if target.parameter else None
         if fact is None:
             return False
         key = (target.instance, target.parameter)
-        step = (
-            target.span,
-            f"`{target.instance}` has {target.parameter} = {fact.value} by {equality.reason}",
-        )
-        new = Fact(fact.value, False, fact.root, (fact.places[0], step))
+        said = f"`{target.instance}` has {target.parameter} = {fact.value} by {equality.reason}"
+        new = Fact(fact.value, False, fact.root, (fact.places[0], (target.span, said)))
         old = self.facts.get(key)
         if old is None:
             self.facts[key] = new
@@ -241,18 +225,15 @@ class ParameterSolver:
     def _fact(self, term: Term) -> Fact | None:
         if term.parameter:
             return self.facts.get((term.instance, term.parameter))
-        if is_dtype(term.value):
-            return self._literal(term, str(term.value))
         if isinstance(term.value, str):
-            return None
+            return self._literal(term, term.value) if term.value in DTYPES else None
         number = constant_or_none(term.value, self.environment(term.instance))
         return None if number is None else self._literal(term, number)
 
     def _literal(self, term: Term, value: Value) -> Fact:
         text = term.value if isinstance(term.value, str) else term.value.text
-        said = f"`{term.instance}` has {value} here"
-        if text != str(value):
-            said = f"`{term.instance}` has {text} = {value} here"
+        named = f"{text} = {value}" if text != str(value) else text
+        said = f"`{term.instance}` has {named} here"
         return Fact(value, False, f"{term.instance}: {text} at {term.span}", ((term.span, said),))
 
     def _conflict(self, key: Key, old: Fact, new: Fact) -> None:
@@ -294,16 +275,18 @@ class ParameterSolver:
     def _follow_defaults(self) -> bool:
         """Set the first group of unknown parameters that has a default."""
         for members in self.classes():
-            defaults = [key for key in members if self.param(key).default is not None]
+            defaults = {
+                key: default for key in members if (default := self.param(key).default) is not None
+            }
             fitting = [
                 key
-                for key in defaults
-                if all(_allows(self.param(other), self.param(key).default) for other in members)
+                for key, default in defaults.items()
+                if not any(violated_limit(self.param(other), default) for other in members)
             ]
-            chosen = fitting or defaults
+            chosen = fitting or list(defaults)
             if not chosen:
                 continue
-            facts = [self._default(key) for key in chosen]
+            facts = [self._default(key, defaults[key]) for key in chosen]
             self.facts[chosen[0]] = facts[0]
             for other in facts[1:]:
                 if other.value != facts[0].value:
@@ -311,17 +294,15 @@ class ParameterSolver:
             return True
         return False
 
-    def _default(self, key: Key) -> Fact:
-        param = self.param(key)
-        assert param.default is not None
-        said = f"the default of `{key[0]}` is {key[1]} = {param.default}"
-        return Fact(param.default, False, ".".join(key), ((param.span, said),))
+    def _default(self, key: Key, value: Value) -> Fact:
+        said = f"the default of `{key[0]}` is {key[1]} = {value}"
+        return Fact(value, False, ".".join(key), ((self.param(key).span, said),))
 
 
 def _candidates(param: Param) -> tuple[Value, ...]:
     """Return the values that a parameter may have, if they are few."""
     if param.choices:
-        return tuple(value for value in param.choices if _allows(param, value))
+        return tuple(value for value in param.choices if not violated_limit(param, value))
     if param.type == "dtype":
         return tuple(DTYPES)
     if param.minimum is None or param.maximum is None:
@@ -331,13 +312,3 @@ def _candidates(param: Param) -> tuple[Value, ...]:
     if (param.maximum - first) // step >= MOST_CANDIDATES:
         return ()
     return tuple(range(first, param.maximum + 1, step))
-
-
-def _allows(param: Param, value: Value | None) -> bool:
-    if param.choices and value not in param.choices:
-        return False
-    if not isinstance(value, int):
-        return True
-    low = param.minimum is None or value >= param.minimum
-    high = param.maximum is None or value <= param.maximum
-    return low and high and (not param.multiple_of or value % param.multiple_of == 0)

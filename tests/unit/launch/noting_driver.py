@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fake_driver import FakeDriver
+from recorded_gemm import encode_events
 
-from pipelink_rules.model.recording import Event, encode_events
+from pipelink_rules.model.recording import Event
 
 GLOBALS = (b"pl_trace_events", b"pl_record_events", b"pl_jitter", b"pl_watchdog_report")
 
