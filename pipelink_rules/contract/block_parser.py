@@ -15,7 +15,7 @@ from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode, kind_of
 from pipelink_rules.diagnostics.diagnostic import Clauses, Label, Location, PipelinkError
 from pipelink_rules.diagnostics.sink import DiagnosticSink
-from pipelink_rules.diagnostics.wording import nearest, similar_name_help
+from pipelink_rules.diagnostics.wording import nearest, plural, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.parse import IN_FLOW
 from pipelink_rules.model.contract import DTYPES
@@ -25,16 +25,16 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 LARGEST = 2**31 - 1
 
 
+def clauses(words: str) -> dict[str, bool]:
+    """Return clause -> whether it is required, from their names; `*` marks a required one."""
+    return {word.rstrip("*"): word.endswith("*") for word in words.split()}
+
+
 class Block:
     """One mapping: the clauses of a component, port, role, ..."""
 
     def __init__(
-        self,
-        sink: ContractSink,
-        node: Node,
-        what: str,
-        span: Span,
-        keys: Mapping[str, bool],
+        self, sink: ContractSink, node: Node, what: str, span: Span, keys: Mapping[str, bool]
     ):
         self.sink, self.what, self.span = sink, what, span
         self.value_spans: dict[str, Span] = {}
@@ -108,6 +108,17 @@ class Block:
     def invalid(self, span: Span, message: str, expected: str, found: object) -> None:
         """Reports a number, or a number of entries, that a clause does not accept."""
         self.sink.add("PL0017", message, span, expected=expected, found=str(found))
+
+    def empty_range(self, key: str, what: str, least: int, most: int) -> None:
+        """Reports the limits `min` and `max` of a clause, between which there is no number."""
+        found = f"min {least}, max {most}"
+        self.invalid(self.value_spans[key], f"empty range of {what}", "min <= max", found)
+
+    def wrong_extents(self, key: str, extents: Collection[Expr], expected: str) -> None:
+        """Reports a list of the wrong length."""
+        message = f"wrong number of extents in {self.named(key)}"
+        found = plural(len(extents), "extent")
+        self.invalid(self.value_spans[key], message, expected, found)
 
     def named(self, key: str) -> str:
         """The clause as messages name it."""

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pipelink_rules.contract.block_parser import Block, ContractSink
+from pipelink_rules.contract.block_parser import Block, ContractSink, clauses
 from pipelink_rules.contract.derive import complete
 from pipelink_rules.contract.header import cap_words
-from pipelink_rules.contract.parse_operations import OperationScope
+from pipelink_rules.contract.parse_operations import ROLE_KEYS, OperationScope, parse_role
 from pipelink_rules.contract.parse_params import (
     PARAM_KEYS,
     SYMBOL_KEYS,
@@ -28,7 +28,6 @@ from pipelink_rules.contract.parse_ports import (
     parse_buffer,
     parse_port,
 )
-from pipelink_rules.contract.parse_roles import ROLE_KEYS, parse_role
 from pipelink_rules.contract.yaml_tree import (
     MappingNode,
     Node,
@@ -53,24 +52,10 @@ REWRITE = (  # from version 1
 )
 VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.-]+)?")
 
-KEYS = {
-    "contract": True,
-    "component": True,
-    "version": False,
-    "summary": True,
-    "arch": True,
-    "params": False,
-    "symbols": False,
-    "where": False,
-    "work": True,
-    "roles": True,
-    "ports": False,
-    "buffers": False,
-    "named_barriers": False,
-    "numeric": False,
-    "requires": False,
-    "coresident": False,
-}
+KEYS = clauses(
+    "contract* component* version summary* arch* params symbols where work* roles* ports buffers "
+    "named_barriers numeric requires coresident"
+)
 
 
 def load_contract(path: str | Path) -> Contract:
@@ -138,8 +123,11 @@ def _contract(top: Block, sink: ContractSink, file: str) -> Contract:
         parse_role(name, block, work, replace(scope, role=name)) for name, block in blocks.items()
     )
     _check_types(sink, params, roles, ports)
+    component = top.scalar("component", "a name")
+    if component is not None:
+        sink.check_identifier(component, "component")
     return Contract(
-        component=_component(top),
+        component=component.text if component else "",
         version=_version(top),
         summary=top.text("summary"),
         archs=_archs(top),
@@ -161,13 +149,8 @@ def _contract(top: Block, sink: ContractSink, file: str) -> Contract:
 
 def _declare(top: Block) -> None:
     """Collect all declared names before expressions are parsed; C++ has one namespace for them."""
-    kinds = {
-        "params": "param",
-        "symbols": "symbol",
-        "ports": "",
-        "buffers": "",
-        "named_barriers": "",
-    }
+    kinds = {"params": "param", "symbols": "symbol"}
+    kinds |= dict.fromkeys(("ports", "buffers", "named_barriers"), "")
     declared: dict[str, tuple[str, Span]] = {}
     work = top.nodes.get("work")
     tables = [(clause, top.nodes.get(clause), kind) for clause, kind in kinds.items()]
@@ -191,14 +174,6 @@ def _declare(top: Block) -> None:
                 top.sink.known[name.text] = kind
 
 
-def _component(top: Block) -> str:
-    node = top.scalar("component", "a name")
-    if node is None:
-        return ""
-    top.sink.check_identifier(node, "component")
-    return node.text
-
-
 def _version(top: Block) -> str:
     node = top.scalar("version", "a version")
     if node is not None and not VERSION.fullmatch(node.text):
@@ -215,10 +190,7 @@ def _archs(top: Block) -> tuple[str, ...]:
 
 
 def _check_types(
-    sink: ContractSink,
-    params: Sequence[Param],
-    roles: Sequence[Role],
-    ports: Mapping[str, Port],
+    sink: ContractSink, params: Sequence[Param], roles: Sequence[Role], ports: Mapping[str, Port]
 ) -> None:
     """Report two declarations that `contract.header` turns into one C++ type name."""
     types: dict[str, tuple[str, Span | None]] = {

@@ -1,34 +1,56 @@
-"""What do the operations of a role say?  `release ab lag 1` -> Op, its target checked."""
+"""Parser of roles and of their operations: Block -> Role, `release ab lag 1` -> Operation."""
 
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from pipelink_rules.contract.block_parser import Block, ContractSink
+from pipelink_rules.contract.block_parser import Block, ContractSink, clauses
+from pipelink_rules.contract.parse_ports import COMPILE_TIME, PER_ITEM
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
-from pipelink_rules.model.contract import Buffer, NamedBarrier, Operation, Port, Repeat
+from pipelink_rules.model.contract import (
+    Buffer,
+    NamedBarrier,
+    Operation,
+    Port,
+    Registers,
+    Repeat,
+    Role,
+    Work,
+)
 from pipelink_rules.model.operation import SOURCES, VERBS, operations, target_kinds
 from pipelink_rules.model.source_span import Expr, Span
 
+CONVERGED = ("thread", "warp", "warpgroup", "role")
+SPLIT = ("role", "warpgroup", "warp")
+
+ROLE_KEYS = clauses("scheduler warps converged split registers prologue body epilogue")
+REGISTERS_KEYS = clauses("min want entry")
 # What a role may do outside its work tiles, where the glue calls the runtime for it.
 OUTSIDE = frozenset({"await", "fence", "sync", "arrive"})
-REPEAT_KEYS = {"repeat": True, "body": True}
+REPEAT_KEYS = clauses("repeat* body*")
 LARGEST_COUNT = 64  # of `await` and `lag`
 DEEPEST_REPEAT = 4
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+# What follows the verb: parts of an Operation.
+_TARGET = rf"(?P<target>{_NAME})"
+_SOURCE = rf"(?P<source>{_NAME})"
 _FORMS = {
-    "copy": re.compile(rf"copy ({_NAME}) ?-> ?({_NAME})\.({_NAME})"),
-    "commit": re.compile(rf"commit (?:(mma) ?-> ?)?({_NAME})"),
-    "mma": re.compile(rf"mma ({_NAME})(?: ?-> ?({_NAME}))?"),
-    "await": re.compile(r"await (?:(mma|store) ([0-9]+)( full)?|(tensor (?:load|store)))"),
-    "release": re.compile(rf"release ({_NAME})(?: lag ([0-9]+))?"),
-    "store": re.compile(rf"store ({_NAME}) ?-> ?({_NAME})"),
-    "fence": re.compile(r"fence (async|tensor before|tensor after|global)"),
-    "wait_until": re.compile(rf"wait_until ({_NAME}) (.+)"),
+    "copy": (rf"{_SOURCE} ?-> ?{_TARGET}\.(?P<member>{_NAME})",),
+    "commit": (rf"(?:(?P<source>mma) ?-> ?)?{_TARGET}",),
+    "mma": (rf"{_TARGET}(?: ?-> ?{_SOURCE})?",),
+    "await": (
+        "(?P<target>mma) (?P<count>[0-9]+)",
+        "(?P<target>store) (?P<count>[0-9]+)(?P<full> full)?",
+        "(?P<target>tensor (?:load|store))",
+    ),
+    "release": (rf"{_TARGET}(?: lag (?P<lag>[0-9]+))?",),
+    "store": (rf"{_TARGET} ?-> ?{_SOURCE}",),
+    "fence": ("(?P<target>async|tensor before|tensor after|global)",),
+    "wait_until": (rf"{_TARGET} (?P<threshold>.+)",),
 }
 _SPACES = {
     "tensor_memory out": "tensor-memory out",
@@ -37,7 +59,6 @@ _SPACES = {
     "registers in": "register in",
     "scalar in": "scalar",
 }
-_ONE = re.compile(rf"({'|'.join(VERBS)}) ({_NAME})")
 
 
 @dataclass(frozen=True)
@@ -71,15 +92,58 @@ class OperationScope:
         return item.span if item else None
 
 
-def parse_body(block: Block, key: str, scope: OperationScope) -> tuple[Operation | Repeat, ...]:
-    """The operations of `prologue`, `body` or `epilogue`."""
-    nodes = block.items(key, "operations")
-    return _parse_nodes(block, key, nodes, scope, 0)
+def parse_role(name: str, block: Block, work: Work | None, scope: OperationScope) -> Role:
+    scheduler = block.flag("scheduler", False)
+    for key in ("warps", "body"):
+        if scheduler:
+            block.refuse(key, "a tile scheduler runs inside the other roles")
+        else:
+            block.require(key, "which runs on its own warps")
+    if scheduler:
+        for key in ("registers", "converged", "split", "prologue", "epilogue"):
+            block.refuse(key, "a tile scheduler runs inside the other roles")
+        if work is not None and work.direction == "in":
+            block.refuse(
+                "scheduler",
+                "the work of this component is an input",
+                "set `direction: out` of `work`",
+            )
+    bodies = {
+        key: _parse_nodes(block, key, block.items(key, "operations"), scope, 0)
+        for key in ("prologue", "body", "epilogue")
+    }
+    mma = any(op.wgmma for op in operations(bodies["body"]))
+    return Role(
+        name=name,
+        warps=block.expr("warps", COMPILE_TIME) or Expr("1"),
+        converged=block.word("converged", CONVERGED, "warp"),
+        split=block.word("split", SPLIT, "role"),
+        registers=_parse_registers(block, mma),
+        scheduler=scheduler,
+        uses_mma=mma,
+        span=block.span,
+        spans=tuple(sorted(block.value_spans.items())),
+        **bodies,
+    )
 
 
-def uses_mma(body: tuple[Operation | Repeat, ...]) -> bool:
-    """Whether some operation is a wgmma group."""
-    return any(op.wgmma for op in operations(body))
+def _parse_registers(block: Block, mma: bool) -> Registers:
+    least = Expr("24")
+    inner = block.block("registers", REGISTERS_KEYS)
+    if inner is None:
+        return Registers(least, least, least)
+    if mma:
+        inner.require(
+            "entry",
+            "which issues wgmma",
+            "add `entry: N // 2 + 26`, the measured count for m64nN with an f32 accumulator",
+        )
+    least = inner.expr("min", COMPILE_TIME) or least
+    want = inner.expr("want", COMPILE_TIME) or least
+    # Without wgmma any entry count compiles: setmaxnreg raises it before the role starts.
+    entry = inner.expr("entry", COMPILE_TIME) or Expr("24")
+    probed = "min" not in inner or inner.is_derived("min")
+    return Registers(least, want, entry, inner.span, probed)
 
 
 def _parse_nodes(
@@ -105,7 +169,7 @@ def _parse_repeat(
     if depth >= DEEPEST_REPEAT:
         block.sink.add("PL0014", f"repeats are nested more than {DEEPEST_REPEAT} deep", node.span)
         return None
-    count = inner.expr("repeat", ("param", "field"))
+    count = inner.expr("repeat", PER_ITEM)
     nodes = inner.items("body", "operations")
     read = _parse_nodes(block, key, nodes, scope, depth + 1)
     return Repeat(count or Expr("1"), read, inner.keys.get("repeat", node.span))
@@ -159,27 +223,21 @@ def _parse_operation(
 
 
 def _parse(verb: str, text: str) -> Operation | None:
-    matched = _FORMS.get(verb, _ONE).fullmatch(text)
-    if matched is None:
-        return None
-    part = matched.groups()
-    if verb == "copy":
-        return Operation(verb, part[1], member=part[2], source=part[0])
-    if verb == "mma":
-        return Operation(verb, part[0], source=part[1] or "")
-    if verb == "commit":
-        return Operation(verb, part[1], source=part[0] or "")
-    if verb == "await":
-        if part[3] or (part[2] and part[0] != "store"):
-            return Operation(verb, part[3]) if part[3] else None
-        return Operation(verb, part[0], count=int(part[1][:6]), full=bool(part[2]))
-    if verb == "release":
-        return Operation(verb, part[0], lag=int((part[1] or "0")[:6]))
-    if verb == "store":
-        return Operation(verb, part[0], source=part[1])
-    if verb == "wait_until":
-        return Operation(verb, part[0], threshold=Expr(part[1]))
-    return Operation(verb, part[0] if verb == "fence" else part[1])
+    for form in _FORMS.get(verb, (_TARGET,)):
+        if matched := re.fullmatch(f"{verb} {form}", text):
+            part = matched.groupdict(default="")
+            threshold = part.get("threshold")
+            return Operation(
+                verb,
+                part["target"],
+                count=int(part.get("count", "0")[:6]),
+                lag=int(part.get("lag", "")[:6] or 0),
+                member=part.get("member", ""),
+                source=part.get("source", ""),
+                full=bool(part.get("full")),
+                threshold=Expr(threshold) if threshold else None,
+            )
+    return None
 
 
 def _check_target(
@@ -276,7 +334,6 @@ def _part(node: ScalarNode, word: str) -> Span:
     return replace(node.span, column=node.span.column + at.start() + 1 + offset, length=len(word))
 
 
-PER_ITEM = ("param", "field")
 _INDEX = r"([A-Za-z_][A-Za-z0-9_]*) ?\[([^\[\]]*)\]"
 _AFTER_VERB = re.compile(rf"(\w+ ){_INDEX}()")
 _PLACES = {  # elsewhere than behind the verb, or with more behind it
@@ -391,22 +448,20 @@ def _inside(node: ScalarNode, text: str) -> Span:
     return replace(node.span, column=node.span.column + at + offset, length=max(1, len(text)))
 
 
+_WRITTEN = {  # operations that are written with more than their target
+    "copy": "copy {0.source} -> {0.target}.{0.member}",
+    "store": "store {0.target} -> {0.source}",
+    "mma": "mma {0.target} -> {0.source}",
+    "commit": "commit {0.source} -> {0.target}",
+    "release": "release {0.target} lag {0.lag}",
+    "wait_until": "wait_until {0.target}{0.piece} {0.threshold}",
+}
+
+
 def format_operation(op: Operation) -> str:
     """Return the operation as it is written in a contract."""
-    if op.verb == "copy":
-        return f"copy {op.source} -> {op.target}.{op.member}"
-    if op.verb == "store":
-        return f"store {op.target} -> {op.source}"
-    if op.verb == "mma" and op.source:
-        return f"mma {op.target} -> {op.source}"
-    if op.verb == "commit" and op.source:
-        return f"commit {op.source} -> {op.target}"
-    if op.verb == "await" and op.target.startswith("tensor"):
-        return f"await {op.target}"
-    if op.verb == "wait_until":
-        return f"wait_until {op.target}{op.piece} {op.threshold}"
-    if op.verb == "await":
+    if op.verb == "await" and not op.target.startswith("tensor"):
         return f"await {op.target} {op.count}" + (" full" if op.full else "")
-    if op.verb == "release":
-        return f"release {op.target} lag {op.lag}"
+    if op.verb in _WRITTEN and (op.source or op.verb not in ("mma", "commit")):
+        return _WRITTEN[op.verb].format(op)
     return f"{op.verb} {op.target}{op.piece}".strip()

@@ -1,42 +1,21 @@
 """Parsers of parameters, symbols, work tiles and the numerical contract: Block -> noun."""
 
-from pipelink_rules.contract.block_parser import LARGEST, Block
+from pipelink_rules.contract.block_parser import LARGEST, Block, clauses
 from pipelink_rules.contract.parse_ports import COMPILE_TIME, DIRECTIONS, LAUNCH_TIME
 from pipelink_rules.contract.yaml_tree import ScalarNode
-from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.contract import DTYPES, Numeric, Param, Symbol, Work, WorkField
 from pipelink_rules.model.source_span import Expr
 
 NAN = ("propagate", "max_num")
 CODEGEN_FLAGS = ("ftz", "prec-div", "prec-sqrt", "fmad")
 
-PARAM_KEYS = {
-    "type": True,
-    "in": False,
-    "min": False,
-    "max": False,
-    "multiple_of": False,
-    "default": False,
-}
-SYMBOL_KEYS = {"min": False, "max": False, "multiple_of": False}
-WORK_KEYS = {
-    "kind": True,
-    "direction": True,
-    "tile": True,
-    "tiles": False,
-    "cluster": False,
-    "fields": True,
-}
-FIELD_KEYS = dict.fromkeys(("value", "min", "max", "default", "index_within", "along"), False)
-WITHIN_KEYS = {"field": True, "of": True}
+PARAM_KEYS = clauses("type* in min max multiple_of default")
+SYMBOL_KEYS = clauses("min max multiple_of")
+WORK_KEYS = clauses("kind* direction* tile* tiles cluster fields*")
+FIELD_KEYS = clauses("value min max default index_within along")
+WITHIN_KEYS = clauses("field* of*")
 AXES = ("x", "y")  # of a cluster
-NUMERIC_KEYS = {
-    "accumulate": False,
-    "rounds_to": False,
-    "deterministic": False,
-    "nan": False,
-    "flags": False,
-}
+NUMERIC_KEYS = clauses("accumulate rounds_to deterministic nan flags")
 FLAG_KEYS = dict.fromkeys(CODEGEN_FLAGS, False)
 
 
@@ -50,11 +29,10 @@ def parse_param(name: str, block: Block) -> Param:
         for node in block.words("in", "values")
         if (value := _value(block, node, kind)) is not None
     )
-    least = block.integer("min", -LARGEST, -LARGEST) if "min" in block and kind != "dtype" else None
-    most = block.integer("max", LARGEST, -LARGEST) if "max" in block and kind != "dtype" else None
-    step = (
-        block.integer("multiple_of", 1, 1) if "multiple_of" in block and kind != "dtype" else None
-    )
+    numbers = kind != "dtype"
+    least = block.integer("min", -LARGEST, -LARGEST) if "min" in block and numbers else None
+    most = block.integer("max", LARGEST, -LARGEST) if "max" in block and numbers else None
+    step = block.integer("multiple_of", 1, 1) if "multiple_of" in block and numbers else None
     node = block.scalar("default", "a value")
     default = _value(block, node, kind) if node else None
     param = Param(name, kind, choices, least, most, step, default, block.span)
@@ -93,12 +71,7 @@ def parse_symbol(name: str, block: Block) -> Symbol:
     least = block.integer("min", 0, 0)
     most = block.integer("max", LARGEST, 0)
     if most < least:
-        block.invalid(
-            block.value_spans["max"],
-            f"empty range of {block.what}",
-            "min <= max",
-            f"min {least}, max {most}",
-        )
+        block.empty_range("max", block.what, least, most)
     return Symbol(name, least, most, block.integer("multiple_of", 1, 1), block.span)
 
 
@@ -136,7 +109,11 @@ def parse_work(top: Block) -> Work | None:
                 span=inner.span,
             )
         )
-    _check_indices(top, fields)
+    names = [field.name for field in fields]
+    for field in fields:
+        if field.index_within and field.index_within not in names:
+            where = f"`index_within` of work field `{field.name}`"
+            top.sink.unknown("PL0016", "work field", field.index_within, where, field.span, names)
     kind = block.scalar("kind", "a word")
     if kind is not None:
         top.sink.check_identifier(kind, "work kind")
@@ -163,14 +140,6 @@ def _index_within(block: Block, name: str) -> tuple[str, Expr | None]:
     return node.text if node else "", inner.expr("of", COMPILE_TIME)
 
 
-def _check_indices(top: Block, fields: list[WorkField]) -> None:
-    names = [field.name for field in fields]
-    for field in fields:
-        if field.index_within and field.index_within not in names:
-            where = f"`index_within` of work field `{field.name}`"
-            top.sink.unknown("PL0016", "work field", field.index_within, where, field.span, names)
-
-
 def _axes(block: Block) -> tuple[str, ...]:
     """`along` of a work field."""
     found = []
@@ -186,12 +155,7 @@ def _cluster(block: Block) -> tuple[Expr, ...]:
     """`cluster` of a tile scheduler."""
     found = block.exprs("cluster", COMPILE_TIME)
     if found and len(found) != len(AXES):
-        block.invalid(
-            block.value_spans["cluster"],
-            f"wrong number of extents in {block.named('cluster')}",
-            "2 extents: CTAs along x and y",
-            plural(len(found), "extent"),
-        )
+        block.wrong_extents("cluster", found, "2 extents: CTAs along x and y")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from pipelink_rules.contract.block_parser import Block, ContractSink
+from pipelink_rules.contract.block_parser import Block, ContractSink, clauses
 from pipelink_rules.contract.yaml_tree import Node, ScalarNode, SequenceNode
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.model.contract import (
@@ -61,11 +61,11 @@ NEEDED = {
     "counter": ("direction", "scope"),
 }
 PORT_KEYS = {clause: clause in ("space", "role") for clause in CLAUSES}
-MEMBER_KEYS = {"dtype": True, "shape": True, "strides": False, "swizzle": False}
-TILE_KEYS = {"box": False, "swizzle": False, "along": False}
-STAGES_KEYS = {"min": False, "max": False}
-BUFFER_KEYS = {"role": True, "bytes": True, "align": False, "stages": False}
-BARRIER_KEYS = {"roles": True, "count": True}
+MEMBER_KEYS = clauses("dtype* shape* strides swizzle")
+TILE_KEYS = clauses("box swizzle along")
+STAGES_KEYS = clauses("min max")
+BUFFER_KEYS = clauses("role* bytes* align stages")
+BARRIER_KEYS = clauses("roles* count*")
 
 COMPILE_TIME = ("param",)
 LAUNCH_TIME = ("param", "symbol")
@@ -74,10 +74,10 @@ MOST_STAGES = 32
 STAGES_OF_PRODUCER = "the producer declares the number of stages"
 
 
-def parse_role_name(block: Block, roles: Collection[str], default: str = "") -> str:
+def _parse_role_name(block: Block, roles: Collection[str]) -> str:
     """A clause `role` that names a declared role."""
     node = block.scalar("role", "the name of a role")
-    return default if node is None else _role(block, node, roles)
+    return "" if node is None else _role(block, node, roles)
 
 
 def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
@@ -89,7 +89,7 @@ def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
 def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
     """Parse one port and report the clauses that do not apply to its space."""
     space = block.word("space", SPACES, "")
-    role = parse_role_name(block, roles)
+    role = _parse_role_name(block, roles)
     if space:
         for clause, spaces in CLAUSES.items():
             if space not in spaces:
@@ -99,8 +99,11 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
     out = block.word("direction", DIRECTIONS, "in") == "out"
     if space == "scalar" and out:
         block.refuse("direction", "the caller passes the scalar")
-    if space == "counter":
-        _check_counter(block, out)
+    if space == "counter" and out:
+        block.require("count", "which signals")
+    elif space == "counter":
+        for clause in ("count", "arrivals"):
+            block.refuse(clause, "the port that signals declares it")
     elif space == "global":
         _check_scratch(block, out)
     members: tuple[Member, ...] = ()
@@ -114,12 +117,7 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
         block.refuse("stages", STAGES_OF_PRODUCER)
     two = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
     if space in two and members[0].shape and len(members[0].shape) != 2:
-        block.invalid(
-            block.value_spans["shape"],
-            f"wrong number of extents in {block.named('shape')}",
-            f"2 extents: {two[space]}",
-            plural(len(members[0].shape), "extent"),
-        )
+        block.wrong_extents("shape", members[0].shape, f"2 extents: {two[space]}")
     if space == "registers" and not out:
         block.refuse("in_place", "only an out port can use the registers of an in port")
     word = block.scalar("in_place", "the name of a port")
@@ -238,12 +236,7 @@ def _parse_stages(block: Block) -> Stages:
     least = inner.integer("min", 1, 1, MOST_STAGES)
     most = inner.integer("max", max(8, least), 1, MOST_STAGES)
     if most < least:
-        block.invalid(
-            block.value_spans["stages"],
-            f"empty range of {block.named('stages')}",
-            "min <= max",
-            f"min {least}, max {most}",
-        )
+        block.empty_range("stages", block.named("stages"), least, most)
     return Stages(least, max(least, most), inner.span)
 
 
@@ -251,7 +244,7 @@ def parse_buffer(name: str, block: Block, roles: Collection[str]) -> Buffer:
     """Parse one buffer."""
     return Buffer(
         name=name,
-        role=parse_role_name(block, roles),
+        role=_parse_role_name(block, roles),
         bytes=block.expr("bytes", COMPILE_TIME) or Expr("1"),
         align=block.choice("align", ALIGNMENTS, 16),
         stages=block.integer("stages", 1, 1, MOST_STAGES),
@@ -275,12 +268,8 @@ def _parse_tile(block: Block) -> TileAccess | None:
     box = inner.exprs("box", COMPILE_TIME)
     shape = block.nodes.get("shape")
     if box and isinstance(shape, SequenceNode) and not len(box) == len(shape.items) <= 5:
-        block.invalid(
-            inner.value_spans["box"],
-            f"wrong number of extents in {inner.named('box')}",
-            f"{plural(len(shape.items), 'extent')} like `shape`, at most 5",
-            plural(len(box), "extent"),
-        )
+        expected = f"{plural(len(shape.items), 'extent')} like `shape`, at most 5"
+        inner.wrong_extents("box", box, expected)
     swizzle = inner.choice("swizzle", SWIZZLES, 0)
     return TileAccess(box, swizzle, _parse_along(inner), inner.span)
 
@@ -301,15 +290,6 @@ def _parse_along(block: Block) -> tuple[str, ...] | None:
             where = block.named("along")
             block.sink.unknown("PL0016", "work field", node.text, where, node.span, fields)
     return tuple(sorted(set(found)))
-
-
-def _check_counter(block: Block, out: bool) -> None:
-    """Check that the signaling port declares the number of counters and of arrivals."""
-    if out:
-        block.require("count", "which signals")
-    else:
-        for clause in ("count", "arrivals"):
-            block.refuse(clause, "the port that signals declares it")
 
 
 def _check_scratch(block: Block, out: bool) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pipelink_rules.contract import load, parse_operations, parse_params, parse_ports, parse_roles
+from pipelink_rules.contract import load, parse_operations, parse_params, parse_ports
 from pipelink_rules.contract.derive import SPACE_MARKS
 from pipelink_rules.model.contract import DTYPES
 from pipelink_rules.model.operation import VERBS
@@ -216,15 +216,15 @@ def _role() -> Schema:
             "want": _about(EXPRESSION, "More brings nothing. Default min, else 240 or 40."),
             "entry": _about(EXPRESSION, "At kernel entry. Derived for wgmma: N // 2 + 26."),
         },
-        parse_roles.REGISTERS_KEYS,
+        parse_operations.REGISTERS_KEYS,
     )
     properties = {
         "scheduler": _about(BOOLEAN, "Computes the work tile; runs inside the other roles."),
         "warps": _about(EXPRESSION, "Warps. Derived from a fragment: rows // 16."),
         "converged": _about(
-            _words(*parse_roles.CONVERGED), "Threads that call runtime operations together."
+            _words(*parse_operations.CONVERGED), "Threads that call runtime operations together."
         ),
-        "split": _about(_words(*parse_roles.SPLIT), "How far its warps are independent."),
+        "split": _about(_words(*parse_operations.SPLIT), "How far its warps are independent."),
         "registers": registers,
         "prologue": _about(BODY, "Operations before the first work tile."),
         "body": _about(BODY, "Operations of a work tile."),
@@ -233,7 +233,7 @@ def _role() -> Schema:
     scheduler = {"properties": {"scheduler": {"const": True}}, "required": ["scheduler"]}
     others = {"properties": {key: False for key in properties if key != "scheduler"}}
     rule = {"if": scheduler, "then": others, "else": {"required": ["body"]}}
-    return _table(properties, parse_roles.ROLE_KEYS) | rule
+    return _table(properties, parse_operations.ROLE_KEYS) | rule
 
 
 def _operation() -> Schema:

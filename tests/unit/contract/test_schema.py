@@ -20,7 +20,6 @@ from pipelink_rules.contract import (
     parse_operations,
     parse_params,
     parse_ports,
-    parse_roles,
     schema,
 )
 from pipelink_rules.contract.load import parse_contract
@@ -104,7 +103,7 @@ KEYS = {
     "param": parse_params.PARAM_KEYS,
     "symbol": parse_params.SYMBOL_KEYS,
     "work": parse_params.WORK_KEYS,
-    "role": parse_roles.ROLE_KEYS,
+    "role": parse_operations.ROLE_KEYS,
     "tile": parse_ports.MEMBER_KEYS,
     "buffer": parse_ports.BUFFER_KEYS,
     "named_barrier": parse_ports.BARRIER_KEYS,
@@ -151,8 +150,10 @@ def test_schema_and_loader_have_the_same_ports(space: str) -> None:
 
 def test_schema_and_loader_have_the_same_words() -> None:
     assert SCHEMA["properties"]["arch"]["items"]["enum"] == list(TARGETS)
-    assert SCHEMA["$defs"]["role"]["properties"]["converged"]["enum"] == list(parse_roles.CONVERGED)
-    assert SCHEMA["$defs"]["role"]["properties"]["split"]["enum"] == list(parse_roles.SPLIT)
+    assert SCHEMA["$defs"]["role"]["properties"]["converged"]["enum"] == list(
+        parse_operations.CONVERGED
+    )
+    assert SCHEMA["$defs"]["role"]["properties"]["split"]["enum"] == list(parse_operations.SPLIT)
     tile = SCHEMA["$defs"]["tile"]["properties"]
     assert tile["swizzle"]["enum"] == list(parse_ports.SWIZZLES)
     assert SCHEMA["$defs"]["buffer"]["properties"]["align"]["enum"] == list(parse_ports.ALIGNMENTS)
