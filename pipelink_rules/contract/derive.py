@@ -22,14 +22,28 @@ roles, count of a named barrier          the roles that name it: 32 threads a wa
 accumulate                               f32 fragments and tensor memory
 arch                                     sm_90a for wgmma, sm_100a for tensor memory
 tile and its parameters, fields          the file of the work kind
+
+The file of a work kind, what all components that process such work tiles agree on, is
+`kinds/<kind>.yaml` beside the component or above it, else among the components of PipeLink.
 """
 
+import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from pipelink_rules.contract.clause_nodes import ClauseTable, OperationLine, operation_lines
-from pipelink_rules.contract.work_kind import WorkKind, find_kind
-from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode
+from pipelink_rules.contract.yaml_tree import (
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    parse_yaml,
+    read_text,
+)
+from pipelink_rules.files.installed_files import shipped
 from pipelink_rules.model.source_span import Span
 
 ROWS_PER_WARP = 16  # PTX ISA, wgmma: a warp holds 16 of the 64 rows of an accumulator fragment
@@ -46,6 +60,8 @@ SPACE_MARKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("counter", ("scope", "count")),
 )
 
+KINDS_FOLDER = "kinds"
+HIGHEST_FOLDER = 6  # folders above the contract that are searched
 _TABLES = ("roles", "ports", "buffers", "named_barriers")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _OUT = re.compile(
@@ -65,11 +81,53 @@ def complete(top: Node, file: str) -> Node:
     return _Deriver(top, file).complete()
 
 
+@dataclass(frozen=True)
+class WorkKind:
+    """One kind of work tile."""
+
+    name: str
+    tile: dict[str, MappingNode]  # parameter -> its clauses
+    fields: dict[str, MappingNode]  # field -> its clauses
+
+
+def _find_kind(name: str, contract: str) -> WorkKind | None:
+    """Return the kind of that name for a contract file, None where no file declares it."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,80}", name):
+        return None
+    for folder in _kind_folders(contract):
+        path = folder / KINDS_FOLDER / f"{name}.yaml"
+        try:
+            if path.is_file():
+                return _read_kind(path, path.stat().st_mtime_ns)
+        except OSError:
+            continue
+    return None
+
+
+def _kind_folders(contract: str) -> Iterator[Path]:
+    with contextlib.suppress(OSError, ValueError):
+        yield from list(Path(contract).absolute().parents)[:HIGHEST_FOLDER]
+    yield shipped("components")
+
+
+@lru_cache(maxsize=64)
+def _read_kind(path: Path, changed: int) -> WorkKind:
+    nodes = parse_yaml(read_text(path, str(path)), str(path))
+    return WorkKind(path.stem, _named_mappings(nodes, "tile"), _named_mappings(nodes, "fields"))
+
+
+def _named_mappings(nodes: object, key: str) -> dict[str, MappingNode]:
+    entries = nodes.entries if isinstance(nodes, MappingNode) else ()
+    table = next((value for name, value in entries if name.text == key), None)
+    inner = table.entries if isinstance(table, MappingNode) else ()
+    return {name.text: value for name, value in inner if isinstance(value, MappingNode)}
+
+
 class _Deriver:
     def __init__(self, top: MappingNode, file: str):
         self.top = ClauseTable(top)
         self.work = self._work()
-        self.kind = find_kind(self.work.text("kind"), file)
+        self.kind = _find_kind(self.work.text("kind"), file)
         self.tables = {key: self._tables(key) for key in _TABLES}
         self.roles, self.ports, self.buffers, self.barriers = self.tables.values()
         self.lines = [

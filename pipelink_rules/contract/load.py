@@ -118,7 +118,7 @@ def _contract(top: Block, sink: ContractSink, file: str) -> Contract:
         for n, b in top.blocks("named_barriers", BARRIER_KEYS, "named barrier")
     }
     check_in_place(sink, ports)
-    scope = OperationScope("", ports, buffers, barriers, blocks, not sink.incomplete)
+    scope = OperationScope("", ports, buffers, barriers, blocks, sink)
     roles = tuple(
         parse_role(name, block, work, replace(scope, role=name)) for name, block in blocks.items()
     )

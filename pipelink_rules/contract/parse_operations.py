@@ -69,8 +69,8 @@ class OperationScope:
     ports: Mapping[str, Port]
     buffers: Mapping[str, Buffer]
     barriers: Mapping[str, NamedBarrier]
-    roles: Collection[str] = ()  # all declared roles
-    complete: bool = True  # False: some declaration is unreadable, so unknown names are not judged
+    roles: Collection[str]  # all declared roles
+    sink: ContractSink
 
     def kind(self, name: str) -> str:
         """`ring out`, `buffer`, `named barrier`, ...; "" where the name is not declared."""
@@ -152,7 +152,7 @@ def _parse_nodes(
     found: list[Operation | Repeat] = []
     for node in nodes:
         if isinstance(node, ScalarNode):
-            if (op := _parse_operation(block.sink, node, scope, key)) is not None:
+            if (op := _parse_operation(node, scope, key)) is not None:
                 found.append(op)
         elif isinstance(node, MappingNode):
             if (repeat := _parse_repeat(block, key, node, scope, depth)) is not None:
@@ -175,9 +175,8 @@ def _parse_repeat(
     return Repeat(count or Expr("1"), read, inner.keys.get("repeat", node.span))
 
 
-def _parse_operation(
-    sink: ContractSink, node: ScalarNode, scope: OperationScope, key: str
-) -> Operation | None:
+def _parse_operation(node: ScalarNode, scope: OperationScope, key: str) -> Operation | None:
+    sink = scope.sink
     text = " ".join(node.text.split())
     verb = text.split(" ")[0] if text else ""
     if verb not in VERBS:
@@ -201,8 +200,7 @@ def _parse_operation(
             found=text[:60],
         )
         return None
-    known = bool(scope.kind(indexed.name))
-    op = parse_index(sink, node, replace(op, span=node.span), indexed, scope.ports, known)
+    op = _parse_index(node, scope, replace(op, span=node.span), indexed)
     if max(op.count, op.lag) > LARGEST_COUNT:
         sink.add(
             "PL0017",
@@ -218,7 +216,7 @@ def _parse_operation(
             node.span,
             suggestions=("move it to `body`",),
         )
-    _check_target(sink, node, scope, op)
+    _check_target(node, scope, op)
     return op
 
 
@@ -240,37 +238,28 @@ def _parse(verb: str, text: str) -> Operation | None:
     return None
 
 
-def _check_target(
-    sink: ContractSink, node: ScalarNode, scope: OperationScope, op: Operation
-) -> None:
+def _check_target(node: ScalarNode, scope: OperationScope, op: Operation) -> None:
     accepted = target_kinds(op)
-    if (
-        accepted
-        and _check_name(sink, node, scope, op.verb, op.target, accepted)
-        and op.verb == "copy"
-    ):
+    if accepted and _check_name(node, scope, op.verb, op.target, accepted) and op.verb == "copy":
         members = [member.name for member in scope.ports[op.target].members]
         if members and op.member not in members:
             span = _part(node, f"{op.target}.{op.member}")
-            sink.unknown("PL0015", "tile", op.member, f"items of `{op.target}`", span, members)
+            items = f"items of `{op.target}`"
+            scope.sink.unknown("PL0015", "tile", op.member, items, span, members)
     if op.verb in SOURCES and op.source:
-        _check_name(sink, node, scope, op.verb, op.source, (SOURCES[op.verb],))
+        _check_name(node, scope, op.verb, op.source, (SOURCES[op.verb],))
 
 
 def _check_name(
-    sink: ContractSink,
-    node: ScalarNode,
-    scope: OperationScope,
-    verb: str,
-    name: str,
-    accepted: tuple[str, ...],
+    node: ScalarNode, scope: OperationScope, verb: str, name: str, accepted: tuple[str, ...]
 ) -> bool:
+    sink = scope.sink
     everything = {**scope.ports, **scope.buffers, **scope.barriers}
     usable = [other for other in everything if scope.kind(other) in accepted]
     kind = scope.kind(name)
     span = _part(node, name)
     if not kind:
-        if scope.complete:
+        if not sink.incomplete:  # else it may be declared where the file cannot be read
             sink.add(
                 "PL0015",
                 f"unknown name `{name}` in operation `{verb}`",
@@ -328,10 +317,19 @@ def _kinds(kinds: tuple[str, ...]) -> str:
 def _part(node: ScalarNode, word: str) -> Span:
     """Return the span of a word of an operation."""
     at = re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", node.text[1:])
+    return _characters(node, at.start() + 1 if at else -1, len(word))
+
+
+def _inside(node: ScalarNode, text: str) -> Span:
+    """Return the span of a part, searched from the end: the verb may contain the same text."""
+    return _characters(node, node.text.rfind(text), len(text))
+
+
+def _characters(node: ScalarNode, start: int, length: int) -> Span:
     offset = 0 if node.plain else 1
-    if at is None or node.span.length != len(node.text) + 2 * offset:
+    if start < 0 or node.span.length != len(node.text) + 2 * offset:
         return node.span
-    return replace(node.span, column=node.span.column + at.start() + 1 + offset, length=len(word))
+    return replace(node.span, column=node.span.column + start + offset, length=max(1, length))
 
 
 _INDEX = r"([A-Za-z_][A-Za-z0-9_]*) ?\[([^\[\]]*)\]"
@@ -375,24 +373,20 @@ def _at_top(text: str) -> list[str]:
     return parts
 
 
-def parse_index(
-    sink: ContractSink,
-    node: ScalarNode,
-    op: Operation,
-    indexed: Indexed,
-    ports: Mapping[str, Port],
-    declared: bool = True,
+def _parse_index(
+    node: ScalarNode, scope: OperationScope, op: Operation, indexed: Indexed
 ) -> Operation:
     """Return the operation with its index and threshold; report their unknown names."""
+    sink = scope.sink
     if op.threshold is not None:
         threshold = _expression(sink, node, op.threshold.text, "the threshold")
         op = replace(op, threshold=threshold or Expr("0"))
     name = op.source if op.verb in ("copy", "store") else op.target
-    port = ports.get(name)
+    port = scope.ports.get(name)
     counter = port is not None and port.space == "counter"
     accepted = counter or (port is not None and port.scratch)
     written = f"{name}[{', '.join(indexed.parts)}]" if indexed.name else name
-    if indexed.name and not accepted and declared:
+    if indexed.name and not accepted and scope.kind(indexed.name):
         sink.add(
             "PL0015",
             f"`{indexed.name}` does not take an index: it is not a counter or scratch memory",
@@ -437,15 +431,6 @@ def _expression(sink: ContractSink, node: ScalarNode, text: str, what: str) -> E
         return None
     sink.check_names(expr, what, PER_ITEM)
     return expr
-
-
-def _inside(node: ScalarNode, text: str) -> Span:
-    """Return the span of a part, searched from the end: the verb may contain the same text."""
-    offset = 0 if node.plain else 1
-    at = node.text.rfind(text)
-    if at < 0 or node.span.length != len(node.text) + 2 * offset:
-        return node.span
-    return replace(node.span, column=node.span.column + at + offset, length=max(1, len(text)))
 
 
 _WRITTEN = {  # operations that are written with more than their target

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import yaml  # type: ignore[import-untyped]
 
-from pipelink_rules.diagnostics.diagnostic import PipelinkError, error
+from pipelink_rules.diagnostics.diagnostic import Details, PipelinkError, error
 from pipelink_rules.model.source_span import Span
 
 LARGEST_FILE = 1 << 20  # bytes
@@ -67,6 +68,11 @@ def describe(path: str | Path) -> str:
         return str(path)
 
 
+def _error(code: str, message: str, span: Span, **clauses: Unpack[Details]) -> PipelinkError:
+    """A diagnostic whose subject is the file."""
+    return error(code, message, span, subject=span.file, **clauses)
+
+
 def read_text(path: str | Path, file: str) -> str:
     """Return the text of a file; raise PL0001 where it is missing, too large or not UTF-8."""
     try:
@@ -74,23 +80,21 @@ def read_text(path: str | Path, file: str) -> str:
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise error(
+        raise _error(
             "PL0001",
             f"{file} does not exist",
             Span(file),
             suggestions=_neighbors(Path(path)),
-            subject=file,
         ) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise error("PL0001", f"cannot read {file}: {reason}", Span(file), subject=file) from None
+        raise _error("PL0001", f"cannot read {file}: {reason}", Span(file)) from None
     if len(data) > LARGEST_FILE:
-        raise error(
+        raise _error(
             "PL0001",
             f"{file} is larger than {LARGEST_FILE:,} bytes",
             Span(file),
             expected="the contract of one component",
-            subject=file,
         )
     try:
         return data.decode("utf-8-sig")
@@ -98,12 +102,11 @@ def read_text(path: str | Path, file: str) -> str:
         before = data[: problem.start]
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        raise error(
+        raise _error(
             "PL0001",
             f"{file} is not valid UTF-8: byte 0x{data[problem.start]:02x}",
             Span(file, line, column),
             suggestions=("save the file as UTF-8",),
-            subject=file,
         ) from None
 
 
@@ -132,26 +135,24 @@ def parse_yaml(text: str, file: str) -> Node:
         mark = problem.problem_mark or problem.context_mark
         place = builder.place(mark, mark) if mark else Span(file)
         reason = problem.problem or problem.context or "it cannot be parsed"
-        raise error(
+        raise _error(
             "PL0002",
             f"invalid YAML: {reason}",
             place,
             notes=(problem.context,) if problem.context and problem.problem else (),
             suggestions=_yaml_help(reason),
-            subject=file,
         ) from None
     except yaml.reader.ReaderError as problem:
         before = text[: problem.position]
         lines = LINE_BREAKS.split(before)
-        raise error(
+        raise _error(
             "PL0002",
             f"invalid YAML: the character U+{ord(text[problem.position]):04X} is not allowed",
             Span(file, len(lines), len(lines[-1]) + 1),
-            subject=file,
         ) from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as problem:
         reason = " ".join(str(problem).split())[:200]
-        raise error("PL0002", f"invalid YAML: {reason}", Span(file), subject=file) from None
+        raise _error("PL0002", f"invalid YAML: {reason}", Span(file)) from None
     return builder.root if builder.root is not None else MappingNode((), Span(file, 1, 1))
 
 
@@ -211,7 +212,7 @@ class _Builder:
     def add(self, node: Node) -> None:
         self.count += 1
         if self.count > MOST_NODES:
-            raise error("PL0003", f"more than {MOST_NODES:,} values", node.span, subject=self.file)
+            raise _error("PL0003", f"more than {MOST_NODES:,} values", node.span)
         if self.open:
             self.open[-1][2].append(node)
         else:
@@ -220,11 +221,11 @@ class _Builder:
     def key(self, node: Node) -> ScalarNode:
         if isinstance(node, ScalarNode):
             return node
-        raise error("PL0003", "a key must be a word", node.span, subject=self.file)
+        raise _error("PL0003", "a key must be a word", node.span)
 
     def refuse(self, event: yaml.Event, reason: str, fix: str) -> PipelinkError:
         span = self.place(event.start_mark, event.end_mark)
-        return error("PL0003", reason, span, suggestions=(fix,) if fix else (), subject=self.file)
+        return _error("PL0003", reason, span, suggestions=(fix,) if fix else ())
 
     def place(self, start: yaml.Mark, end: yaml.Mark) -> Span:
         """Return the span between two marks, cut at the end of the first line."""

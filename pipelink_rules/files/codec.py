@@ -118,14 +118,25 @@ Noun = TypeVar("Noun")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 
 
-class DecodeError(ValueError):
-    """A value that is not of its kind; `where` leads to it: `Program.roles[3].warps`."""
+class _FileError(ValueError):
+    """A value that cannot be where it is in a file, at `path`."""
 
-    def __init__(self, where: str, reason: str):
-        super().__init__(f"{where}: {reason}")
-        self.path: tuple[str | int, ...] = tuple(
-            int(index) if index else key for key, index in _STEP.findall(where)
-        )
+    def __init__(
+        self,
+        path: JsonPath,
+        reason: str,
+        verdict: str = "is not a {form} file",
+        expected: str = "",
+        found: str = "",
+    ):
+        super().__init__(reason)
+        self.path, self.verdict, self.expected, self.found = path, verdict, expected, found
+
+
+def _wrong(where: str, reason: str) -> _FileError:
+    """A value that is not of its kind; `where` leads to it: `Program.roles[3].warps`."""
+    path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
+    return _FileError(path, f"{where}: {reason}")
 
 
 def encode(value: Any) -> Any:
@@ -177,48 +188,28 @@ def read_json(path: str | Path, kind: type[Noun]) -> Noun:
         if isinstance(data, dict):
             _check_format(data.pop("format", None), forms)
         noun = decode(kind, data)
-        for where, reason in faults_in(noun):
-            raise _ContradictionError(where, reason)
+        for path, reason in faults_in(noun):
+            places = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+            raise _FileError(path, f"{places.lstrip('.')}: {reason}", "contradicts itself")
         return noun
 
     return _read(path, forms[0], make)
-
-
-class _ContradictionError(ValueError):
-    """A file that is well formed and contradicts itself at `path`."""
-
-    def __init__(self, path: JsonPath, reason: str):
-        places = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
-        super().__init__(f"{places.lstrip('.')}: {reason}")
-        self.path = path
-
-
-class _FormatError(ValueError):
-    """The `format` key of a file is not that of the form which is read."""
-
-    def __init__(self, message: str, expected: str, found: str):
-        super().__init__(message)
-        self.expected, self.found = expected, found
 
 
 def _check_format(found: Any, forms: tuple[str, ...]) -> None:
     keys = [format_key(form) for form in forms]
     if found in keys:
         return
-    _, form, version = found.split("/") if _is_format(found) else ("", "", "")
-    expected = f'"format": "{keys[0]}"'
-    if not form:
+    written = f'"format": "{found}"'
+    if isinstance(found, str) and re.fullmatch(r"pipelink/[a-z]+/\d{1,9}", found):
+        _, form, version = found.split("/")
+        reason = f"it is a {form} file"
+        if form in forms:
+            reason = f"it has version {version} of the format; this PipeLink reads {FORMAT_VERSION}"
+    else:
         written = "no `format`" if found is None else f"{str(found)[:80]!r}"
         reason = "it names no known format; version 1 of PipeLink wrote none"
-        raise _FormatError(reason, expected, written)
-    if form not in forms:
-        raise _FormatError(f"it is a {form} file", expected, f'"format": "{found}"')
-    reason = f"it has version {version} of the format; this PipeLink reads {FORMAT_VERSION}"
-    raise _FormatError(reason, expected, f'"format": "{found}"')
-
-
-def _is_format(found: Any) -> bool:
-    return isinstance(found, str) and re.fullmatch(r"pipelink/[a-z]+/\d{1,9}", found) is not None
+    raise _FileError(("format",), reason, expected=f'"format": "{keys[0]}"', found=written)
 
 
 def _read(path: str | Path, form: str, make: Callable[[Any], Noun]) -> Noun:
@@ -238,27 +229,22 @@ def _read(path: str | Path, form: str, make: Callable[[Any], Noun]) -> Noun:
 
 
 def _damaged(name: str, form: str, problem: Exception, text: str) -> PipelinkError:
-    reason = str(problem)
-    place = Span(name)
+    reason, place, verdict = str(problem), Span(name), "is not a {form} file"
     expected, found = f"the JSON that the stage before writes for {form}", ""
     if isinstance(problem, json.JSONDecodeError):
         place = Span(name, problem.lineno, problem.colno)
         reason = f"{problem.msg} at line {problem.lineno}"
-    elif isinstance(problem, (DecodeError, _ContradictionError)):
+    elif isinstance(problem, _FileError):
         place = Span(name, *location_of(text, problem.path))
-    elif isinstance(problem, _FormatError):
-        place = Span(name, *location_of(text, ("format",)))
-        expected, found = problem.expected, problem.found
+        verdict, found = problem.verdict, problem.found
+        expected = problem.expected or expected
     elif isinstance(problem, UnicodeDecodeError):
         reason = f"byte {problem.start} is not UTF-8"
     elif isinstance(problem, RecursionError):
         reason = "it is nested too deeply"
-    verdict = f"is not a {form} file"
-    if isinstance(problem, _ContradictionError):
-        verdict = "contradicts itself"
     return error(
         "PL0011",
-        f"{name} {verdict}: {reason[:300]}",
+        f"{name} {verdict.format(form=form)}: {reason[:300]}",
         place,
         expected=expected,
         found=found or reason[:200],
@@ -284,7 +270,7 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
     if hint is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if not isinstance(data, hint) or (hint is int and isinstance(data, bool)):
-        raise DecodeError(where, f"expected {hint.__name__}, found {type(data).__name__}")
+        raise _wrong(where, f"expected {hint.__name__}, found {type(data).__name__}")
     if hint is str and not data.isprintable():
         _check_text(data, where)
     return data
@@ -292,11 +278,11 @@ def _decode(hint: Any, data: Any, where: str) -> Any:
 
 def _check_text(data: str, where: str) -> None:
     if "\0" in data:
-        raise DecodeError(where, "a text with a null character")
+        raise _wrong(where, "a text with a null character")
     try:
         data.encode()
     except UnicodeEncodeError:
-        raise DecodeError(where, "a text that is not Unicode") from None
+        raise _wrong(where, "a text that is not Unicode") from None
 
 
 def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
@@ -310,16 +296,16 @@ def _decode_union(options: tuple[Any, ...], data: Any, where: str) -> Any:
             return _decode(option, data, where)
         except ValueError as failed:
             problem = problem or failed
-    raise problem or DecodeError(where, "unexpected null")
+    raise problem or _wrong(where, "unexpected null")
 
 
 def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(data, list):
-        raise DecodeError(where, f"expected a list, found {type(data).__name__}")
+        raise _wrong(where, f"expected a list, found {type(data).__name__}")
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return tuple(_decode(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(data))
     if len(data) != len(arguments):
-        raise DecodeError(where, f"expected {len(arguments)} entries, found {len(data)}")
+        raise _wrong(where, f"expected {len(arguments)} entries, found {len(data)}")
     return tuple(
         _decode(kind, item, f"{where}[{i}]")
         for i, (kind, item) in enumerate(zip(arguments, data, strict=True))
@@ -328,12 +314,12 @@ def _decode_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[An
 
 def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
-        raise DecodeError(where, f"expected an object, found {type(data).__name__}")
+        raise _wrong(where, f"expected an object, found {type(data).__name__}")
     hints = _hints(kind)
     names = {item.name for item in dataclasses.fields(kind)}
     unknown = sorted(set(data) - names)
     if unknown:
-        raise DecodeError(where, f"unknown key {unknown[0]!r:.80}")
+        raise _wrong(where, f"unknown key {unknown[0]!r:.80}")
     required = {
         item.name
         for item in dataclasses.fields(kind)
@@ -341,11 +327,11 @@ def _decode_dataclass(kind: type, data: Any, where: str) -> Any:
     }
     missing = sorted(required - set(data))
     if missing:
-        raise DecodeError(where, f"missing key {missing[0]!r}")
+        raise _wrong(where, f"missing key {missing[0]!r}")
     values = {key: _decode(hints[key], item, f"{where}.{key}") for key, item in data.items()}
     try:
         return kind(**values)
-    except DecodeError:
+    except _FileError:
         raise
     except ValueError as problem:  # of __post_init__
-        raise DecodeError(where, str(problem)) from None
+        raise _wrong(where, str(problem)) from None

@@ -10,9 +10,7 @@ from typing import ClassVar
 class ScriptOp:
     """One operation of the device runtime that a contract (or a transfer) requires."""
 
-    verb: (
-        str  # "acquire", "wait", "expect", "copy", "commit", "release", "store", "store wait", ...
-    )
+    verb: str  # "acquire", "wait", "copy", "release", "store wait", ...: model.recording.OPERATIONS
     site: int = 0  # of the manifest; 0 = an operation without a ring or named barrier
     value: str = ""  # its argument, an expression over symbols and fields; "" = any
     lag: int = 0  # release: items before the current one
@@ -95,9 +93,7 @@ class Audit:
     text_sha256: str  # machine code of the entry, encodings included
     warnings: tuple[str, ...] = ()  # log lines with meaning (C7504, C7510, ...)
     pipelined_calls: tuple[str, ...] = ()  # targets of CALL while wgmma groups may be pending
-    allowed: tuple[
-        AllowedDiagnostics, ...
-    ] = ()  # differences from the plan that the declaration allows
+    allowed: tuple[AllowedDiagnostics, ...] = ()  # differences from the plan that it may have
     barrier_sites: tuple[BarrierSite, ...] = ()  # sorted by id, kind and threads
 
 

@@ -8,6 +8,8 @@ from pipelink_rules.model.contract import Port
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
 
+# keyword -> ((instance, port), ...)
+Bindings = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 CLUSTER_MOST = 16  # CTAs of a cluster on any GPU
 SHARES_MOST = 256  # of a hand-over, one a warpgroup; no SM holds a tenth of it
 CLUSTER_BUILD = "_cluster"  # ends the names of runtimes for kernels whose CTAs form clusters
@@ -203,10 +205,8 @@ class Program:
     channels: tuple[Channel, ...]
     roles: tuple[ProgramRole, ...]
     scheduler: tuple[str, str]  # (instance, role) that computes the work tile
-    tensors: tuple[
-        tuple[str, tuple[tuple[str, str], ...]], ...
-    ]  # keyword -> ((instance, port), ...)
-    scalars: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    tensors: Bindings
+    scalars: Bindings
     symbols: tuple[str, ...]  # launch-time integers, unified by name, sorted
     occupancy: int
     cluster: tuple[int, int, int]

@@ -224,23 +224,20 @@ class _Ports:
             chip = [port for port in missing if space_of(port) in JOINED]
             every = sum(space_of(port) in JOINED for port in contract.ports)
             if len(chip) > 1 and len(chip) == every:
-                self._isolated(instance, chip)
+                names = list_of((f"{instance}.{port.name}" for port in chip), "and")
+                self.findings.add(
+                    "PL0057",
+                    f"no port of instance `{instance}` is connected",
+                    self.spec.where("instances", instance),
+                    suggestions=(f"connect {names}, or remove the instance",),
+                    subject=instance,
+                )
                 chip = []
             for port in chip:
                 self._unconnected(instance, port)
             for port in missing:
                 if space_of(port) in SECTION_OF:
                     self._unbound(instance, port)
-
-    def _isolated(self, instance: str, ports: list[Port]) -> None:
-        names = list_of((f"{instance}.{port.name}" for port in ports), "and")
-        self.findings.add(
-            "PL0057",
-            f"no port of instance `{instance}` is connected",
-            self.spec.where("instances", instance),
-            suggestions=(f"connect {names}, or remove the instance",),
-            subject=instance,
-        )
 
     def _unconnected(self, instance: str, port: Port) -> None:
         end = f"{instance}.{port.name}"
@@ -288,13 +285,8 @@ def _connected_once(links: list[PortPair], findings: DiagnosticSink) -> None:
             (link.consumer, "in port `{}` has two producers", "remove one of the two connections")
         ]
         if link.source.space == "registers":
-            ends.append(
-                (
-                    link.producer,
-                    "register port `{}` has two consumers",
-                    "connect the second consumer to the out port of the first",
-                )
-            )
+            fix = "connect the second consumer to the out port of the first"
+            ends.append((link.producer, "register port `{}` has two consumers", fix))
         for end, problem, fix in ends:
             if end in seen:
                 findings.add(

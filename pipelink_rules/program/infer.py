@@ -18,7 +18,7 @@ from pipelink_rules.model.program import MegakernelSpec
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.program.connections import check_connections, parse_endpoint
 from pipelink_rules.program.spec import check_instances
-from pipelink_rules.program.unify import Conflict, Key, ParameterSolver, equalities
+from pipelink_rules.program.unify import Fact, Key, ParameterSolver, equalities
 from pipelink_rules.program.work_tiles import check_work, find_scheduler
 
 
@@ -129,8 +129,8 @@ def _check_parameters(
 
 
 def _report(spec: MegakernelSpec, solver: ParameterSolver, findings: DiagnosticSink) -> None:
-    for conflict in solver.conflicts:
-        _report_conflict(spec, conflict, findings)
+    for key, first, second in solver.conflicts:
+        _report_conflict(spec, key, first, second, findings)
     order = {item.name: position for position, item in enumerate(spec.instances)}
     for members in _independent(solver):
         _report_unknown(spec, solver, sorted(members, key=lambda key: order[key[0]]), findings)
@@ -154,18 +154,19 @@ def _independent(solver: ParameterSolver) -> list[list[Key]]:
     return found
 
 
-def _report_conflict(spec: MegakernelSpec, conflict: Conflict, findings: DiagnosticSink) -> None:
-    instance, name = conflict.key
-    first, second = conflict.first, conflict.second
+def _report_conflict(
+    spec: MegakernelSpec, key: Key, first: Fact, second: Fact, findings: DiagnosticSink
+) -> None:
+    instance, name = key
+    both = f"{first.value} and {second.value}"
     said = dict.fromkeys((*first.places, *second.places))
     findings.add(
         "PL0064",
-        f"conflicting values for parameter `{name}` of `{instance}`: {first.value} and "
-        f"{second.value}",
+        f"conflicting values for parameter `{name}` of `{instance}`: {both}",
         (spec.where("instances", instance), f"`{name}` is omitted here"),
         *said,
         expected="one value",
-        found=f"{first.value} and {second.value}",
+        found=both,
         suggestions=(
             f"change one of the two values so that both are {first.value} or {second.value}",
             f"or set `{name}` in `{instance}`",

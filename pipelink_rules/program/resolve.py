@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import similar_name_help
-from pipelink_rules.model.program import Instance, MegakernelSpec, Program
+from pipelink_rules.model.program import Bindings, Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.program.channels import channels_of, choose_transfers
@@ -124,8 +124,6 @@ def _instances(
     return found
 
 
-def _bindings(
-    entries: tuple[tuple[str, tuple[str, ...]], ...],
-) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _bindings(entries: tuple[tuple[str, tuple[str, ...]], ...]) -> Bindings:
     """Return keyword -> ports, in the order of the kernel's parameters (as declared)."""
     return tuple((keyword, tuple(parse_endpoint(end) for end in ends)) for keyword, ends in entries)

@@ -128,22 +128,13 @@ class Fact:
     places: tuple[tuple[Span | None, str], ...]  # the root, then the last derivation
 
 
-@dataclass(frozen=True)
-class Conflict:
-    """Two different values of one parameter."""
-
-    key: Key
-    first: Fact
-    second: Fact
-
-
 class ParameterSolver:
     """The known values of the parameters of all instances."""
 
     def __init__(self, contracts: Mapping[str, Contract], equalities: tuple[Equality, ...]):
         self.contracts, self.equalities = contracts, equalities
         self.facts: dict[Key, Fact] = {}
-        self.conflicts: list[Conflict] = []
+        self.conflicts: list[tuple[Key, Fact, Fact]] = []  # two values of one parameter
         self._reported: set[frozenset[str]] = set()
 
     def assign(self, key: Key, value: Value, span: Span | None) -> None:
@@ -240,7 +231,7 @@ class ParameterSolver:
         pair = frozenset((old.root, new.root))
         if pair not in self._reported:
             self._reported.add(pair)
-            self.conflicts.append(Conflict(key, old, new))
+            self.conflicts.append((key, old, new))
 
     # -- where clauses ------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from pipelink_rules.diagnostics.diagnostic import Location
 from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract, Work
@@ -20,29 +21,20 @@ def find_scheduler(
     ]
     if len(found) == 1:
         return found[0][0], found[0][1].name
-    if not found:
-        if len(contracts) < len(spec.instances):  # an unknown label may be the scheduler
-            return None
-        kinds = sorted({item.work.kind for item in contracts.values() if item.work})
-        findings.add(
-            "PL0065",
-            f"`{spec.name}` has no tile scheduler",
-            spec.where("instances"),
-            expected="one component with a `scheduler: true` role",
-            found="none",
-            suggestions=tuple(
-                f"add an instance of a tile scheduler for work kind `{kind}`" for kind in kinds[:1]
-            ),
-            subject=spec.name,
-        )
-        return None
+    if not found and len(contracts) < len(spec.instances):
+        return None  # an unknown label may be the scheduler
+    kinds = sorted({item.work.kind for item in contracts.values() if item.work})
+    add = (f"add an instance of a tile scheduler for work kind `{kind}`" for kind in kinds[:1])
+    places: list[Location] = [
+        (spec.where("instances", name), f"`{name}` is a tile scheduler") for name, _ in found
+    ]
     findings.add(
         "PL0065",
-        f"`{spec.name}` has {len(found)} tile schedulers",
-        *((spec.where("instances", name), f"`{name}` is a tile scheduler") for name, _ in found),
+        f"`{spec.name}` has {f'{len(found)} tile schedulers' if found else 'no tile scheduler'}",
+        *(places or [spec.where("instances")]),
         expected="one component with a `scheduler: true` role",
-        found=", ".join(name for name, _ in found),
-        suggestions=("remove all of them but one",),
+        found=", ".join(name for name, _ in found) or "none",
+        suggestions=("remove all of them but one",) if found else tuple(add),
         subject=spec.name,
     )
     return None
@@ -55,10 +47,8 @@ def check_work(
     findings: DiagnosticSink,
 ) -> None:
     """Check that work kind and fields of every component are those of the tile scheduler."""
-    if scheduler is None:
-        return
-    given = contracts[scheduler[0]].work
-    if given is None:
+    given = contracts[scheduler[0]].work if scheduler else None
+    if scheduler is None or given is None:
         return
     for instance in sorted(contracts):
         taken = contracts[instance].work
