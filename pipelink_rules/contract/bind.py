@@ -106,11 +106,7 @@ def _allowed(param: Param) -> str:
 
 
 def _fits(
-    contract: Contract,
-    param: Param,
-    value: int | str,
-    given: Location,
-    findings: DiagnosticSink,
+    contract: Contract, param: Param, value: int | str, given: Location, findings: DiagnosticSink
 ) -> bool:
     declared = (param.span, "declared here")
     of, subject = f"`{param.name}` of `{contract.component}`", f"{contract.component}.{param.name}"

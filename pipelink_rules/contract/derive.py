@@ -136,22 +136,22 @@ class _Deriver:
 
     def complete(self) -> Node:
         self._work_kind()
-        for name, port in self.ports.items():
-            self._port_basics(name, port)
-        for port in self.ports.values():
-            self._in_place(port)
-        for name, role in self.roles.items():
-            self._role(name, role)
-        for name, port in self.ports.items():
-            self._tensor_map(name, port)
-        for name, port in self.ports.items():
-            self._ring(name, port)
-        for name, buffer in self.buffers.items():
-            self._buffer(name, buffer)
-        for name, barrier in self.barriers.items():
-            self._barrier(name, barrier)
+        for derive, tables in (
+            (self._port_basics, self.ports),
+            (self._in_place, self.ports),
+            (self._role, self.roles),
+            (self._tensor_map, self.ports),
+            (self._ring, self.ports),
+            (self._buffer, self.buffers),
+            (self._barrier, self.barriers),
+        ):
+            for name, table in tables.items():
+                derive(name, table)
         for key, tables in self.tables.items():
-            self._put_back(key, tables)
+            whole = ClauseTable(self.top.get(key))
+            for name, table in tables.items():
+                whole.put(name, table.node())
+            self.top.store(key, whole)
         self._numeric()
         self.top.fill("version", FIRST_VERSION)
         self.top.fill("arch", self._archs())
@@ -168,12 +168,6 @@ class _Deriver:
             for name, value in entries
             if isinstance(value, MappingNode) and names.count(name.text) == 1
         }
-
-    def _put_back(self, key: str, tables: dict[str, ClauseTable]) -> None:
-        table = ClauseTable(self.top.get(key))
-        for name, inner in tables.items():
-            table.put(name, inner.node())
-        self.top.store(key, table)
 
     def _work(self) -> ClauseTable:
         """`work: gemm_tile` is short for `work: {kind: gemm_tile}`."""
@@ -227,15 +221,16 @@ class _Deriver:
         self.work.store("fields", fields)
 
     def _numeric(self) -> None:
-        spaces = {port.text("space") for port in self.ports.values()}
-        if not spaces & {"registers", "tensor_memory"}:
-            return
-        numeric = self.top.inner("numeric")
-        numeric.fill("accumulate", "f32")
-        self.top.store("numeric", numeric)
+        if self._spaces() & {"registers", "tensor_memory"}:
+            numeric = self.top.inner("numeric")
+            numeric.fill("accumulate", "f32")
+            self.top.store("numeric", numeric)
+
+    def _spaces(self) -> set[str]:
+        return {port.text("space") for port in self.ports.values()}
 
     def _archs(self) -> SequenceNode | None:
-        spaces = {port.text("space") for port in self.ports.values()}
+        spaces = self._spaces()
         if "tensor_memory" in spaces:
             arch = "sm_100a"
         elif "registers" in spaces or any(_is_wgmma(line) for line in self.lines):
@@ -291,7 +286,7 @@ class _Deriver:
             port.fill("direction", "out")
         port.fill("role", use.role if use else self._only_role(), use.span if use else None)
 
-    def _in_place(self, port: ClauseTable) -> None:
+    def _in_place(self, _: str, port: ClauseTable) -> None:
         other = self.ports.get(port.text("in_place"))
         if port.text("space") != "registers":
             return
@@ -312,7 +307,8 @@ class _Deriver:
             return
         lines = [line for line in self.lines if line.role == port.text("role") and line.in_body]
         if not raw:
-            port.fill("arrivals", self._arrivals(name, port, lines))
+            one = any(re.fullmatch(rf"commit mma ?-> ?{name}", line.text) for line in lines)
+            port.fill("arrivals", "1" if one else self._warps(port.text("role")))
         rate, span = _rate(name, lines, out)
         port.fill("rate", rate, span)
         if space == "ring":
@@ -326,10 +322,6 @@ class _Deriver:
         copies = [copy for line in self.lines if (copy := _COPY.fullmatch(line.text))]
         tensors = [self.ports.get(copy.group(1)) for copy in copies if copy.group(2) == ring]
         return all(tensor is not None and "tile" in tensor for tensor in tensors)
-
-    def _arrivals(self, name: str, port: ClauseTable, lines: list[OperationLine]) -> str:
-        commits = [line for line in lines if re.fullmatch(rf"commit mma ?-> ?{name}", line.text)]
-        return "1" if commits else self._warps(port.text("role"))
 
     def _tensor_map(self, name: str, port: ClauseTable) -> None:
         """The box of a tensor that is copied into a ring tile, or stored out of one."""

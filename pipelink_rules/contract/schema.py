@@ -47,6 +47,14 @@ def _integer(least: int, most: int = LARGEST) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
+LAYOUT: dict[str, Schema] = {
+    "dtype": DTYPE,
+    "shape": _about(_list(EXPRESSION), "Extents, slowest first."),
+    "strides": {"$ref": "#/$defs/strides"},
+    "swizzle": _about(_words(*parse_ports.SWIZZLES), "Swizzle span in bytes. Default 0."),
+}
+
+
 def _table(
     properties: Mapping[str, Schema], keys: Iterable[str], required: Iterable[str] = (), **more: Any
 ) -> Schema:
@@ -128,17 +136,55 @@ def contract_schema() -> Schema:
                 "examples": list(DTYPES),
             },
             "param": _param(),
-            "symbol": _symbol(),
+            "symbol": _table(
+                {
+                    "min": _about(_integer(0), "Smallest value at launch. Default 0."),
+                    "max": _about(_integer(0), f"Largest value at launch. Default {LARGEST}."),
+                    "multiple_of": _about(
+                        _integer(1), "Every value at launch is a multiple. Default 1."
+                    ),
+                },
+                parse_params.SYMBOL_KEYS,
+            ),
             "work": _work(),
             "role": _role(),
             "body": _list({"oneOf": [{"$ref": "#/$defs/operation"}, {"$ref": "#/$defs/repeat"}]}),
             "operation": _operation(),
-            "repeat": _repeat(),
-            "tile": _tile(),
-            "strides": _strides(),
+            "repeat": _table(
+                {
+                    "repeat": _about(EXPRESSION, "How often, over parameters and work fields."),
+                    "body": BODY,
+                },
+                parse_operations.REPEAT_KEYS,
+                _required(parse_operations.REPEAT_KEYS),
+            ),
+            "tile": _table(LAYOUT, parse_ports.MEMBER_KEYS, _required(parse_ports.MEMBER_KEYS)),
+            "strides": {
+                **_list({"oneOf": [EXPRESSION, _list(_list(EXPRESSION, 2, 2))]}),
+                "description": "In elements, one a mode; a nested mode is a list of [extent, "
+                "stride] pairs, innermost first. Default: row-major.",
+            },
             "port": _port(),
-            "buffer": _buffer(),
-            "named_barrier": _barrier(),
+            "buffer": _table(
+                {
+                    "role": _about(REFERENCE, "The role that uses it. Derived."),
+                    "bytes": _about(
+                        EXPRESSION, "Of all stages together. Derived from a store's box."
+                    ),
+                    "align": _about(_words(*parse_ports.ALIGNMENTS), "In bytes. Derived, else 16."),
+                    "stages": _about(
+                        _integer(1, parse_ports.MOST_STAGES), "Used in turn. Default 1."
+                    ),
+                },
+                parse_ports.BUFFER_KEYS,
+            ),
+            "named_barrier": _table(
+                {
+                    "roles": _about(_list(REFERENCE), "Roles that arrive at it. Derived."),
+                    "count": _about(EXPRESSION, "Threads, a multiple of 32. Derived."),
+                },
+                parse_ports.BARRIER_KEYS,
+            ),
             "numeric": _numeric(),
         },
     }
@@ -158,15 +204,6 @@ def _param() -> Schema:
     numbers = {"properties": dict.fromkeys(("min", "max", "multiple_of"), False)}
     keys = parse_params.PARAM_KEYS
     return _table(properties, keys, _required(keys)) | {"if": dtype, "then": numbers}
-
-
-def _symbol() -> Schema:
-    properties = {
-        "min": _about(_integer(0), "Smallest value at launch. Default 0."),
-        "max": _about(_integer(0), f"Largest value at launch. Default {LARGEST}."),
-        "multiple_of": _about(_integer(1), "Every value at launch is a multiple. Default 1."),
-    }
-    return _table(properties, parse_params.SYMBOL_KEYS)
 
 
 def _work() -> Schema:
@@ -255,43 +292,11 @@ def _operation() -> Schema:
     return {"type": "string", "pattern": f"^({'|'.join(forms)})$", "description": known}
 
 
-def _repeat() -> Schema:
-    properties = {
-        "repeat": _about(EXPRESSION, "How often, over parameters and work fields."),
-        "body": BODY,
-    }
-    keys = parse_operations.REPEAT_KEYS
-    return _table(properties, keys, _required(keys))
-
-
-def _tile() -> Schema:
-    keys = parse_ports.MEMBER_KEYS
-    return _table(_layout(), keys, _required(keys))
-
-
-def _layout() -> dict[str, Schema]:
-    return {
-        "dtype": DTYPE,
-        "shape": _about(_list(EXPRESSION), "Extents, slowest first."),
-        "strides": {"$ref": "#/$defs/strides"},
-        "swizzle": _about(_words(*parse_ports.SWIZZLES), "Swizzle span in bytes. Default 0."),
-    }
-
-
-def _strides() -> Schema:
-    pair = _list(EXPRESSION, 2, 2)
-    return {
-        **_list({"oneOf": [EXPRESSION, _list(pair)]}),
-        "description": "In elements, one a mode; a nested mode is a list of [extent, stride] "
-        "pairs, innermost first. Default: row-major.",
-    }
-
-
 def _port() -> Schema:
     tile = _table(
         {
             "box": _about(_list(EXPRESSION, 1, 5), "One copy, in elements. Derived from the ring."),
-            "swizzle": _layout()["swizzle"],
+            "swizzle": LAYOUT["swizzle"],
             "along": _about(_list(REFERENCE, 0), "Work fields that the coordinates depend on."),
         },
         parse_ports.TILE_KEYS,
@@ -314,8 +319,8 @@ def _port() -> Schema:
         "in_place": _about(REFERENCE, "The in port whose registers an out port keeps."),
         "pending": _about(_integer(0, 16), "wgmma groups in flight at the hand-over. Default 0."),
         "dtype": _about(DTYPE, "Element type; f32 for fragments."),
-        "shape": _layout()["shape"],
-        "strides": _layout()["strides"],
+        "shape": LAYOUT["shape"],
+        "strides": LAYOUT["strides"],
         "tile": _about(tile, "Reached through a tensor map. Derived where the tile is swizzled."),
         "align": _about(_words(*parse_ports.ALIGNMENTS), "Of the base, in bytes. Default 16."),
         "scratch": _about(BOOLEAN, "Memory of the launcher between components of the kernel."),
@@ -346,24 +351,6 @@ def _written_rule(space: str) -> Schema:
 def _only(space: str) -> Schema:
     foreign = [clause for clause, spaces in parse_ports.CLAUSES.items() if space not in spaces]
     return {"properties": dict.fromkeys(foreign, False)}
-
-
-def _buffer() -> Schema:
-    properties = {
-        "role": _about(REFERENCE, "The role that uses it. Derived."),
-        "bytes": _about(EXPRESSION, "Of all stages together. Derived from a store's box."),
-        "align": _about(_words(*parse_ports.ALIGNMENTS), "In bytes. Derived, else 16."),
-        "stages": _about(_integer(1, parse_ports.MOST_STAGES), "Used in turn. Default 1."),
-    }
-    return _table(properties, parse_ports.BUFFER_KEYS)
-
-
-def _barrier() -> Schema:
-    properties = {
-        "roles": _about(_list(REFERENCE), "Roles that arrive at it. Derived."),
-        "count": _about(EXPRESSION, "Threads, a multiple of 32. Derived."),
-    }
-    return _table(properties, parse_ports.BARRIER_KEYS)
 
 
 def _numeric() -> Schema:

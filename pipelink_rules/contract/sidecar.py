@@ -86,18 +86,14 @@ def load_sidecar(path: str | Path) -> tuple[Variant, BuildRecord]:
                 subject=f"{file}: {half}",
             )
     variant = _noun(Variant, data["interface"], file)
-    _check_names(variant, file)
-    contract = replace(variant.contract, file=file, span=Span(file))
-    return replace(variant, contract=contract), _noun(BuildRecord, data["build"], file)
-
-
-def _check_names(variant: Variant, file: str) -> None:
-    """Check that component and digest, which are parts of paths, cannot name another folder."""
+    # Component and digest are parts of paths: they cannot name another folder.
     component = variant.contract.component
     if reason := invalid_identifier_reason(component):
         raise _no_sidecar(file, f"invalid component name `{component[:80]}`: {reason}")
     if not DIGEST.fullmatch(variant.digest):
         raise _no_sidecar(file, f"`{variant.digest[:80]}` is not the digest of a variant")
+    contract = replace(variant.contract, file=file, span=Span(file))
+    return replace(variant, contract=contract), _noun(BuildRecord, data["build"], file)
 
 
 def _bare(data: Any) -> Any:

@@ -81,10 +81,7 @@ def read_text(path: str | Path, file: str) -> str:
             data = stream.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         raise _error(
-            "PL0001",
-            f"{file} does not exist",
-            Span(file),
-            suggestions=_neighbors(Path(path)),
+            "PL0001", f"{file} does not exist", Span(file), suggestions=_neighbors(Path(path))
         ) from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)

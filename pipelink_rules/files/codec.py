@@ -252,9 +252,7 @@ def _damaged(name: str, form: str, problem: Exception, text: str) -> PipelinkErr
     )
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+_hints = cache(typing.get_type_hints)
 
 
 def _decode(hint: Any, data: Any, where: str) -> Any:

@@ -188,7 +188,15 @@ def assign_warps(spec: MegakernelSpec, roles: RoleGraph, groups: list[RoleSet]) 
         if requested != warps:
             reason = f"it shares its warps with `{first}`, for which {requested} are requested"
         if reason:
-            _reject(spec, roles, key, warps, member, reason)
+            role = roles.of[member]
+            roles.findings.add(
+                "PL0072",
+                f"`{key}` cannot run on {warps} warps: {reason}",
+                spec.where("warps", key),
+                (role.where("warps"), f"{group.declared} warps, split: {role.split}"),
+                suggestions=(f"remove `{key}` from `warps`",),
+                subject=key,
+            )
         else:
             group.warps = warps
     _check_handovers(spec, roles, group_of)
@@ -218,20 +226,6 @@ def refusal(roles: RoleGraph, group: RoleSet, warps: int) -> str:
             if member[1] in barrier.roles:
                 return f"`{name}` waits for all its warps at `{barrier.name}`"
     return ""
-
-
-def _reject(
-    spec: MegakernelSpec, roles: RoleGraph, key: str, warps: int, member: Member, reason: str
-) -> None:
-    role = roles.of[member]
-    roles.findings.add(
-        "PL0072",
-        f"`{key}` cannot run on {warps} warps: {reason}",
-        spec.where("warps", key),
-        (role.where("warps"), f"{constant_value(role.warps)} warps, split: {role.split}"),
-        suggestions=(f"remove `{key}` from `warps`",),
-        subject=key,
-    )
 
 
 def _named(spec: MegakernelSpec, roles: RoleGraph, key: str) -> Member | None:

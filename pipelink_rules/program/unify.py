@@ -96,10 +96,7 @@ def _of_tiles(contracts: Mapping[str, Contract]) -> Iterator[Equality]:
             if one is None or two is None or one.kind != two.kind or len(one.tile) != len(two.tile):
                 continue
             for left, right in zip(one.tile, two.tile, strict=True):
-                terms = (
-                    _term(contracts, a, left, one.span),
-                    _term(contracts, b, right, two.span),
-                )
+                terms = (_term(contracts, a, left, one.span), _term(contracts, b, right, two.span))
                 yield Equality(terms, f"the work tile of `{a}` and `{b}`")
 
 
