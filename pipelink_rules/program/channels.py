@@ -201,8 +201,7 @@ class _Channels:
         findings: DiagnosticSink,
     ):
         self.spec, self.contracts, self.analysis = spec, contracts, analysis
-        self.findings = findings
-        self.requests = dict(spec.stages)
+        self.findings, self.requests = findings, dict(spec.stages)
 
     def ring(self, producer: tuple[str, str], joined: list[Connection]) -> Channel:
         name = ".".join(producer)

@@ -68,8 +68,8 @@ def check_connections(
     ports = _Ports(spec, contracts, findings)
     links = [link for entry in spec.connect if (link := ports.link(entry)) is not None]
     _connected_once(links, findings)
-    bound = ports.bound()
-    ports.unserved(bound)
+    ports.bound()
+    ports.unserved()
     return sorted(links, key=lambda link: (link.producer, link.consumer))
 
 
@@ -164,9 +164,9 @@ class _Ports:
         )
         return False
 
-    def bound(self) -> dict[End, tuple[str, ...]]:
-        """Return port -> the clause that binds it; report wrong spaces and double bindings."""
-        bound: dict[End, tuple[str, ...]] = {}
+    def bound(self) -> None:
+        """Report entries of the launcher's keywords with wrong spaces, and double bindings."""
+        bound: dict[End, tuple[str, str, str]] = {}
         for section, space, entries in (
             ("tensors", "global", self.spec.tensors),
             ("scalars", "scalar", self.spec.scalars),
@@ -175,18 +175,13 @@ class _Ports:
                 for end in ends:
                     clause = (section, keyword, end)
                     port = self.find(end, self.spec.where(*clause), (space,))
-                    if port is not None and self._binds(end, port, section, clause, bound):
+                    if port is not None and self._binds(port, clause, bound):
                         bound[parse_endpoint(end)] = clause
-        return bound
 
     def _binds(
-        self,
-        end: str,
-        port: Port,
-        section: str,
-        clause: tuple[str, ...],
-        bound: Mapping[End, tuple[str, ...]],
+        self, port: Port, clause: tuple[str, str, str], bound: Mapping[End, tuple[str, str, str]]
     ) -> bool:
+        section, keyword, end = clause
         space = space_of(port)
         right = SECTION_OF.get(space)
         if right != section:
@@ -205,14 +200,14 @@ class _Ports:
         self.findings.add(
             "PL0059",
             f"port `{end}` is bound twice",
-            (self.spec.where(*clause), f"by `{clause[1]}`"),
+            (self.spec.where(*clause), f"by `{keyword}`"),
             (self.spec.where(*first), f"also by `{first[1]}`"),
-            suggestions=(f"remove it from `{clause[1]}` or `{first[1]}`",),
+            suggestions=(f"remove it from `{keyword}` or `{first[1]}`",),
             subject=end,
         )
         return False
 
-    def unserved(self, bound: Mapping[End, tuple[str, ...]]) -> None:
+    def unserved(self) -> None:
         """Report ports that no entry mentions, of instances without a misspelled port."""
         for instance in sorted(self.contracts):
             contract = self.contracts[instance]

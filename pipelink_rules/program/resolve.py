@@ -48,7 +48,14 @@ def _outline(
     spec: MegakernelSpec, variants: Mapping[str, Variant], target_name: str
 ) -> tuple[Program, list[PortPair]]:
     findings = check_instances(spec)
-    _check_target(target_name, spec, findings)
+    if target_name not in TARGETS:
+        findings.add(
+            "PL0046",
+            f"unknown target `{target_name}`",
+            spec.where("archs", target_name),
+            suggestions=similar_name_help(target_name, TARGETS),
+            subject=target_name,
+        )
     findings.raise_if_any()
     instances = _instances(spec, variants, target_name, findings)
     contracts = {instance.name: instance.variant.contract for instance in instances}
@@ -75,17 +82,6 @@ def _outline(
         spec=spec,
     )
     return program, pairs
-
-
-def _check_target(target_name: str, spec: MegakernelSpec, findings: DiagnosticSink) -> None:
-    if target_name not in TARGETS:
-        findings.add(
-            "PL0046",
-            f"unknown target `{target_name}`",
-            spec.where("archs", target_name),
-            suggestions=similar_name_help(target_name, TARGETS),
-            subject=target_name,
-        )
 
 
 def _instances(
