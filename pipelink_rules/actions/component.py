@@ -21,8 +21,7 @@ from pipelink_rules.compile.register_probe import link_probe, probe_role
 from pipelink_rules.compile.register_probe_source import probe_source
 from pipelink_rules.contract.header import digest_of, emit_header
 from pipelink_rules.contract.sidecar import dump_interface, dump_sidecar, load_sidecar
-from pipelink_rules.diagnostics.diagnostic import Label, PipelinkError, error
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink, Label, PipelinkError, error
 from pipelink_rules.files.atomic import sha256, write_bytes, write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.contract import Role

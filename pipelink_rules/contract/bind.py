@@ -9,8 +9,7 @@ from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import violated_limit
 from pipelink_rules.contract.validate_numbers import check_bound
-from pipelink_rules.diagnostics.diagnostic import Location, PipelinkError
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink, Location, PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value

@@ -13,8 +13,13 @@ from typing import Unpack
 
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.contract.yaml_tree import MappingNode, Node, ScalarNode, SequenceNode, kind_of
-from pipelink_rules.diagnostics.diagnostic import Clauses, Label, Location, PipelinkError
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import (
+    Clauses,
+    DiagnosticSink,
+    Label,
+    Location,
+    PipelinkError,
+)
 from pipelink_rules.diagnostics.wording import nearest, plural, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.parse import IN_FLOW

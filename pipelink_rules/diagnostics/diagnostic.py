@@ -121,6 +121,28 @@ def report(code: str, message: str, *locations: Location, **clauses: Unpack[Clau
     return Diagnostic(code, message, labels(*locations), **clauses)
 
 
+class DiagnosticSink:
+    """The diagnostics of one pass, collected so that all of them are reported together."""
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+
+    def add(
+        self, code: str, message: str, *locations: Location, **clauses: Unpack[Clauses]
+    ) -> None:
+        """Adds one diagnostic; a place that is not known is left out."""
+        self.items.append(Diagnostic(code, message, tuple(known_labels(locations)), **clauses))
+
+    def extend(self, items: Iterable[Diagnostic]) -> None:
+        """Adds the diagnostics of another pass."""
+        self.items += items
+
+    def raise_if_any(self) -> None:
+        """Raises PipelinkError with all diagnostics, if there are any."""
+        if self.items:
+            raise PipelinkError(self.items)
+
+
 def one_line(text: str) -> str:
     """The text in one line: what is not printable is written as an escape."""
     text = _shortened(text)

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, DiagnosticSink
 from pipelink_rules.diagnostics.wording import nearest, plural
 from pipelink_rules.expression.evaluate import names_in, solve_for, value_of
 from pipelink_rules.expression.parse import ExpressionError

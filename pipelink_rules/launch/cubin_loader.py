@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.launch.arrays import View
 from pipelink_rules.launch.cluster import resident_clusters
 from pipelink_rules.launch.driver import Device, Driver, LoadedKernel

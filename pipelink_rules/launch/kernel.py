@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.expression.evaluate import names_in, value_of
 from pipelink_rules.launch import arguments
 from pipelink_rules.launch.arrays import View, key_of, reader_for

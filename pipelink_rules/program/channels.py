@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pipelink_rules.contract.item_layout import ItemLayout, item_layout, tensor_columns
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.model.contract import DTYPES, Contract, Port
 from pipelink_rules.model.program import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.model.contract import Contract, Port
 from pipelink_rules.model.program import ConnectionSpec, MegakernelSpec

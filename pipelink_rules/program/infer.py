@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pipelink_rules.contract.bind import bind
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, DiagnosticSink, Label, PipelinkError
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract, Param

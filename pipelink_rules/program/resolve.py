@@ -7,7 +7,7 @@ needs to exist is checked here, and nothing is placed.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.program import Bindings, Instance, MegakernelSpec, Program
 from pipelink_rules.model.target import TARGETS

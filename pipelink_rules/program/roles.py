@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.diagnostics.wording import list_of, plural, similar_name_help
 from pipelink_rules.model.contract import Contract, Port, Role, round_registers
 from pipelink_rules.model.operation import operations

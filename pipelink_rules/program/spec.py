@@ -12,8 +12,7 @@ from typing import Any, Unpack
 from pipelink_rules.contract.identifiers import invalid_identifier_reason
 from pipelink_rules.diagnostics.allow import is_allowable
 from pipelink_rules.diagnostics.catalogue import code_of, similar
-from pipelink_rules.diagnostics.diagnostic import Details
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import Details, DiagnosticSink
 from pipelink_rules.diagnostics.wording import plural, similar_name_help
 from pipelink_rules.model.program import RUNTIMES, ConnectionSpec, InstanceSpec, MegakernelSpec
 from pipelink_rules.model.source_span import Span

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from pipelink_rules.diagnostics.diagnostic import Location
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink, Location
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract, Work
 from pipelink_rules.model.program import MegakernelSpec

@@ -13,9 +13,8 @@ from typing import Any
 import SCons.Errors
 import SCons.Node.FS
 
-from pipelink_rules.diagnostics.diagnostic import PipelinkError
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink, PipelinkError
 from pipelink_rules.diagnostics.internal_error import reporting_internal_errors
-from pipelink_rules.diagnostics.sink import DiagnosticSink
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.files.atomic import sha256
 from pipelink_rules.model.source_span import Span

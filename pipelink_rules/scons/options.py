@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink
 from pipelink_rules.diagnostics.wording import nearest, similar_name_help
 from pipelink_rules.model.program import RUNTIMES
 from pipelink_rules.model.target import TARGETS

@@ -14,8 +14,7 @@ from pipelink_rules.actions.build_key import Signatures, key_of, lookup, store, 
 from pipelink_rules.actions.labels import LIBRARY
 from pipelink_rules.actions.prebuilt import choose, load_prebuilt, with_prebuilt_contracts
 from pipelink_rules.actions.requests import Nouns, RequestedMegakernel, requests_of
-from pipelink_rules.diagnostics.diagnostic import error
-from pipelink_rules.diagnostics.sink import DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import DiagnosticSink, error
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.model.program import MegakernelSpec

@@ -16,7 +16,9 @@ def text_of(folder: str, without: str = "-") -> str:
     return "\n".join(
         path.read_text(encoding="utf-8", errors="replace")
         for path in sorted((REPOSITORY / folder).rglob("*"))
-        if path.is_file() and without not in str(path.relative_to(REPOSITORY)) and "__pycache__" not in str(path)
+        if path.is_file()
+        and without not in str(path.relative_to(REPOSITORY))
+        and "__pycache__" not in str(path)
     )
 
 
