@@ -12,15 +12,11 @@ from pipelink_rules.model.recording import Recording
 def run_map(arguments: argparse.Namespace) -> int:
     """Print the map; without an audit (nothing was linked) only the placement."""
     from pipelink_rules.actions.link_actions import link_of
-    from pipelink_rules.report.map import placement_text, render_map
+    from pipelink_rules.report.map import render_map
 
     file = megakernel_in(arguments.folder, ".program.json")
     link = link_of(file.with_name(file.name.removesuffix(".program.json")))
-    if link.audit is None:
-        text = placement_text(link.program, link.placement, link.allowed)
-    else:
-        text = render_map(link.program, link.placement, link.audit, link.allowed)
-    sys.stdout.write(text)
+    sys.stdout.write(render_map(link.program, link.placement, link.audit, link.allowed))
     return 0
 
 

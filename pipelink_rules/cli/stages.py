@@ -95,7 +95,7 @@ def run_place(arguments: argparse.Namespace) -> int:
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem
     from pipelink_rules.place.verify import verify
-    from pipelink_rules.report.map import placement_text
+    from pipelink_rules.report.map import render_map
 
     file = megakernel_in(arguments.file, ".program.json")
     root_of(arguments, file)
@@ -113,5 +113,5 @@ def run_place(arguments: argparse.Namespace) -> int:
         write_json(Path(arguments.output), placement)
     stem = str(file).removesuffix(".program.json")
     allowed = allowed_findings(program, placement, f"{stem}.check.json")
-    sys.stdout.write(placement_text(program, placement, allowed))
+    sys.stdout.write(render_map(program, placement, None, allowed))
     return 0

@@ -1,7 +1,5 @@
 """The link map: resources of an SM by owner, connections, and the linked code."""
 
-from collections.abc import Iterable
-
 from pipelink_rules.diagnostics.text_table import format_table
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit
 from pipelink_rules.model.placement import Placement
@@ -14,29 +12,14 @@ from pipelink_rules.report.memory_map import Rows, memory_rows, phase_rows, with
 def render_map(
     program: Program,
     placement: Placement,
-    audit: Audit,
+    audit: Audit | None = None,
     allowed: tuple[AllowedDiagnostics, ...] = (),
 ) -> str:
-    """Return the text of `<name>.map.txt`; equal for equal inputs.
+    """Return the text of `<name>.map.txt`, equal for equal inputs.
 
+    audit: without one, only what is known before the link.
     allowed: diagnostics of the check that the declaration allows.
     """
-    return _text(program, placement, audit, all_allowed(allowed, audit))
-
-
-def placement_text(
-    program: Program, placement: Placement, allowed: tuple[AllowedDiagnostics, ...] = ()
-) -> str:
-    """Return the part of the map that is known before the link."""
-    return _text(program, placement, None, allowed)
-
-
-def _text(
-    program: Program,
-    placement: Placement,
-    audit: Audit | None,
-    allowed: Iterable[AllowedDiagnostics],
-) -> str:
     lines = [f"{program.name} for {program.target}, runtime {program.runtime}"]
     if program.spec.summary:
         lines.append(program.spec.summary)
@@ -48,7 +31,7 @@ def _text(
     def table(title: str, rows: Rows, note: str = "") -> None:
         section(title, [*format_table(*rows), *([f"  {note}"] if note else [])])
 
-    section("Forced", [f"  {line}" for line in allowed_lines(allowed)])
+    section("Forced", [f"  {line}" for line in allowed_lines(all_allowed(allowed, audit))])
     section("Shared memory", _memory(program, placement))
     if note := map_rows.tensor_text(program, placement):
         table("Tensor memory", map_rows.tensor_rows(program, placement), note)

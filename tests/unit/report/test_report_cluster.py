@@ -7,7 +7,7 @@ from dataclasses import replace
 from shipped_declarations import placement_of, program_of
 
 from pipelink_rules.report.diff import Link, diff_links
-from pipelink_rules.report.map import placement_text
+from pipelink_rules.report.map import render_map
 from pipelink_rules.report.map_rows import cluster_rows, cluster_text
 
 NAME = "gemm_multicast"
@@ -32,11 +32,11 @@ def test_a_cluster_that_shares_nothing_says_its_shape() -> None:
 
 def test_single_ctas_have_no_section() -> None:
     assert cluster_text(program_of("gemm")) == ""
-    assert "\nCluster\n" not in placement_text(program_of("gemm"), placement_of("gemm"))
+    assert "\nCluster\n" not in render_map(program_of("gemm"), placement_of("gemm"))
 
 
 def test_the_map_has_a_section() -> None:
-    text = placement_text(program_of(NAME), placement_of(NAME))
+    text = render_map(program_of(NAME), placement_of(NAME))
     assert "\nCluster\n  member     shared by       each copies\n" in text
 
 

@@ -15,7 +15,7 @@ from pipelink_rules.place.problem import placement_problem
 from pipelink_rules.report.diff import Link, diff_links
 from pipelink_rules.report.html_map import render_page
 from pipelink_rules.report.manifest import summary_of
-from pipelink_rules.report.map import placement_text, render_map
+from pipelink_rules.report.map import render_map
 from pipelink_rules.report.map_rows import tensor_rows
 
 
@@ -30,7 +30,7 @@ def placed(tensor: Program) -> Placement:
 
 
 def test_map_and_page_show_the_columns(tensor: Program, placed: Placement) -> None:
-    for text in (placement_text(tensor, placed), render_map(tensor, placed, AUDIT)):
+    for text in (render_map(tensor, placed), render_map(tensor, placed, AUDIT)):
         section = text.split("\nTensor memory\n")[1].split("\n\n")[0].splitlines()
         assert section[1].split() == ["0", "256", "256", "mma.acc", "2", "x", "128"]
         assert (
