@@ -47,14 +47,15 @@ def solve_for(text: str, name: str, wanted: int) -> int | None:
     return found if value_of(text, {name: found}) == wanted else None
 
 
+def _refuse(
+    node: ast.AST, reason: str, hint: str = "", kind: type[ExpressionError] = ExpressionError
+) -> ExpressionError:
+    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
+    return kind(reason, start, end, hint)
+
+
 def _divisor_is_zero(node: ast.expr, divisor: ast.expr) -> ExpressionError:
-    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
-    return DivisionByZero(f"the divisor `{ast.unparse(divisor)}` is 0", start, end)
-
-
-def _refuse(node: ast.AST, reason: str, hint: str = "") -> ExpressionError:
-    start, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
-    return ExpressionError(reason, start, end, hint)
+    return _refuse(node, f"the divisor `{ast.unparse(divisor)}` is 0", kind=DivisionByZero)
 
 
 def number(node: ast.expr, env: Mapping[str, Value]) -> int:

@@ -67,7 +67,9 @@ def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
         folded = _fold(_tree(expr), env)
     except ExpressionError as refused:
         raise _no_value(expr, refused, env) from None
-    return replace(expr, text=str(folded) if isinstance(folded, (int, str)) else _unparse(folded))
+    if isinstance(folded, ast.expr):
+        folded = ast.unparse(ast.fix_missing_locations(folded))
+    return replace(expr, text=str(folded))
 
 
 def equal(a: Expr | str, b: Expr | str, minimums: Mapping[str, int] | None = None) -> bool:
@@ -222,11 +224,9 @@ def _fold_condition(node: ast.BoolOp, env: Mapping[str, Value]) -> ast.expr | in
                 return int(decides)
         else:
             rest.append(_node(part))
-    return (
-        ast.BoolOp(node.op, rest)
-        if len(rest) > 1
-        else ast.Compare(rest[0], [ast.NotEq()], [ast.Constant(0)])
-    )
+    if len(rest) > 1:
+        return ast.BoolOp(node.op, rest)
+    return ast.Compare(rest[0], [ast.NotEq()], [ast.Constant(0)])
 
 
 def _node(part: ast.expr | int | str) -> ast.expr:
@@ -235,7 +235,3 @@ def _node(part: ast.expr | int | str) -> ast.expr:
     if isinstance(part, str):
         return ast.Name(part, ast.Load())
     return ast.Constant(part) if part >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-part))
-
-
-def _unparse(node: ast.expr) -> str:
-    return ast.unparse(ast.fix_missing_locations(node))

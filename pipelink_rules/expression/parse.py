@@ -110,14 +110,10 @@ def _check(node: ast.AST, depth: int, count: list[int]) -> None:
     place = (getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None))
     children: list[ast.expr] = []
     if isinstance(node, ast.Constant):
-        if type(node.value) is not int or node.value >= LARGEST:
-            is_integer = type(node.value) is int
-            reason = (
-                "this number is too large"
-                if is_integer
-                else "it has a literal that is not an integer"
-            )
-            raise ExpressionError(reason, *place)
+        if type(node.value) is not int:
+            raise ExpressionError("it has a literal that is not an integer", *place)
+        if node.value >= LARGEST:
+            raise ExpressionError("this number is too large", *place)
     elif isinstance(node, ast.Name):
         if node.id in FUNCTIONS:
             raise ExpressionError(f"function `{node.id}` is not called", *place)
