@@ -20,17 +20,11 @@ from pipelink_rules.model.contract import Role
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Measured, Variant
+from pipelink_rules.toolkit import ptxas_log
 from pipelink_rules.toolkit.command_lines import nvlink_argv, ptxas_argv
 from pipelink_rules.toolkit.compiler_errors import Subject
 from pipelink_rules.toolkit.process import command_note, quote, run
 from pipelink_rules.toolkit.ptx import closing_brace
-from pipelink_rules.toolkit.ptxas_log import (
-    TOO_FEW_REGISTERS,
-    WGMMA_SERIALIZED,
-    AssemblerLog,
-    FunctionLog,
-    read_assembler_log,
-)
 from pipelink_rules.toolkit.toolkit import Toolkit
 
 Assemble = Callable[[list[int]], "list[Attempt]"]  # register counts, ascending -> their runs
@@ -75,7 +69,7 @@ def probe_role(
     with ThreadPoolExecutor(WORKERS) as pool:
         registers = smallest(lambda many: list(pool.map(assemble, many)), lowest, limit, declared)
     best = assemble(registers or limit)
-    found = best.log.function(kernel_name(role.name)) or FunctionLog("")
+    found = best.log.function(kernel_name(role.name)) or ptxas_log.FunctionLog("")
     assemble.check_best(best, found, registers)
     entry = lowest
     if "wgmma." in ptx:  # the only instructions that set a floor
@@ -147,7 +141,7 @@ class Attempt:
     assembled: bool
     fits: bool  # assembled without stack or spills
     used: int  # registers
-    log: AssemblerLog
+    log: ptxas_log.AssemblerLog
 
 
 class _Assembler:
@@ -168,8 +162,8 @@ class _Assembler:
         source.write_text(with_registers(self._ptx, registers), encoding="utf-8")
         argv = ptxas_argv(self._toolkit, self._arch, str(source), str(stem.with_suffix(".cubin")))
         output = run(argv, self._toolkit)
-        log = read_assembler_log(output.text)
-        if not output.ok and TOO_FEW_REGISTERS not in dict(log.coded):
+        log = ptxas_log.read_assembler_log(output.text)
+        if not output.ok and ptxas_log.TOO_FEW_REGISTERS not in dict(log.coded):
             component = self._variant.contract.component
             raise error(
                 "PL0905",
@@ -180,16 +174,16 @@ class _Assembler:
                 notes=(command_note(output),),
                 subject=component,
             )
-        numbers = log.function(kernel_name(self._role.name)) or FunctionLog("")
+        numbers = log.function(kernel_name(self._role.name)) or ptxas_log.FunctionLog("")
         fits = output.ok and not numbers.stack_bytes and not numbers.spill_stores
         self.runs[registers] = Attempt(output.ok, fits, numbers.registers, log)
         return self.runs[registers]
 
-    def check_best(self, best: Attempt, found: FunctionLog, registers: int) -> None:
+    def check_best(self, best: Attempt, found: ptxas_log.FunctionLog, registers: int) -> None:
         """Raise the errors that no register limit can prevent."""
         component, role = self._variant.contract.component, self._role.name
         name, subject = f"role `{role}` of `{component}`", f"{component}.{role}"
-        serialized = [text for code, text in best.log.coded if code in WGMMA_SERIALIZED]
+        serialized = [text for code, text in best.log.coded if code in ptxas_log.WGMMA_SERIALIZED]
         if serialized:
             raise error(
                 "PL0926",

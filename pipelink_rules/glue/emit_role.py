@@ -73,7 +73,7 @@ class _RoleWriter:
         variant, role = self._variant(instance), self._role(instance, name)
         relocations, ports, _ = role_types(variant, role)
         variable = stem(self.program, instance, name)
-        for port in self._rings(instance, name):
+        for port in self._ports(instance, name, *RINGS):
             self._ring(f"{variable}_{port.name}", instance, name, port)
         values = self._relocations(instance, name, variable)
         self.out.listed(f"const {relocations} {variable}_at{{", values, "};")
@@ -83,7 +83,7 @@ class _RoleWriter:
 
     def _relocations(self, instance: str, name: str, variable: str) -> list[str]:
         contract = self._variant(instance).contract
-        rings = self._rings(instance, name)
+        rings = self._ports(instance, name, *RINGS)
         found = [f".{port.name} = {variable}_{port.name}_ring" for port in rings]
         for buffer in contract.buffers:
             if buffer.role == name:
@@ -214,14 +214,10 @@ class _RoleWriter:
     def _role(self, instance: str, name: str) -> Role:
         return self._variant(instance).contract.role(name)
 
-    def _ports(self, instance: str, name: str, space: str) -> list[Port]:
+    def _ports(self, instance: str, name: str, *spaces: str) -> list[Port]:
+        """Return the ports of a role in these spaces, in the order of the relocations."""
         ports = self._variant(instance).contract.ports
-        return [port for port in ports if port.role == name and port.space == space]
-
-    def _rings(self, instance: str, name: str) -> list[Port]:
-        """Return the ports with stages, in the order of the relocations."""
-        ports = self._variant(instance).contract.ports
-        return [port for port in ports if port.role == name and port.space in RINGS]
+        return [port for port in ports if port.role == name and port.space in spaces]
 
     def _handovers(self, instance: str, name: str) -> list[Port]:
         """Return the fragments that pass to or from other warps."""

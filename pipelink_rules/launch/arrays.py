@@ -97,14 +97,8 @@ class NotAnArray(TypeError):
 Key = Callable[[Any, int], Hashable]  # (array, stream) -> key
 READERS: dict[type, Key] = {}  # type of array -> its `key_of`; grows with the types that are seen
 
-_TYPESTR = {
-    "f2": "f16",
-    "f4": "f32",
-    "f8": "f64",
-    "i4": "i32",
-    "i8": "i64",
-    "u4": "u32",
-    "u1": "u8",
+_TYPESTR = {  # "f4" -> "f32"; there is none for bf16
+    f"{'iuf'[kind]}{bits // 8}": name for (kind, bits), name in _DTYPES.items() if name != "bf16"
 }
 
 

@@ -41,7 +41,7 @@ def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic,
     """Return what arithmetic alone excludes: one error per resource, with relaxations that fit."""
     return (
         *_shared(problem, rlimit),
-        *columns_exceeded(problem, rlimit),
+        *_columns(problem, rlimit),
         *_named(problem),
         *_launch(problem, rlimit),
     )
@@ -56,7 +56,7 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
         ("warps and registers", relaxations.only_launch, _ungroupable),
     ]
     if problem.tensor:
-        resources.append(("tensor memory", relaxations.only_tensor, columns_fragmented))
+        resources.append(("tensor memory", relaxations.only_tensor, _columns_refused))
     for resource, only, refusal in resources:
         verdict = solve(only(problem), None, rlimit)
         if verdict == UNSAT:
@@ -292,29 +292,20 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
 # Tensor memory
 
 
-def columns_exceeded(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
-    """Yield PL0801 if the columns live in one lifetime exceed the largest allocation."""
-    needs = column_rectangles(problem, minimum_stages(problem))
-    most, phase = bound(needs)
+def _columns(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
+    most, _ = bound(column_rectangles(problem, minimum_stages(problem)))
     if most > column_limit(problem):
+        yield _columns_refused(problem, rlimit)
+
+
+def _columns_refused(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+    """Return PL0801: a lifetime exceeds the limit, or none does but no layout serves all."""
+    holders = column_rectangles(problem, minimum_stages(problem))
+    most, phase = bound(holders)
+    suggestions: tuple[str, ...] = ()
+    if most > column_limit(problem):
+        holders = tuple(_holders(holders, phase))
         suggestions = relaxations.tensor_relaxations(problem, rlimit)
-        yield _columns_refused(problem, _holders(needs, phase), most, phase, suggestions)
-
-
-def columns_fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
-    """Return PL0801 for lifetimes that fit one by one without a layout that serves all."""
-    needs = column_rectangles(problem, minimum_stages(problem))
-    most, phase = bound(needs)
-    return _columns_refused(problem, needs, most, phase, ())
-
-
-def _columns_refused(
-    problem: PlacementProblem,
-    holders: Sequence[Rectangle],
-    most: int,
-    phase: int,
-    suggestions: tuple[str, ...],
-) -> Diagnostic:
     spans = {need.name: need.span for need in problem.tensor}
     limit, target = column_limit(problem), TARGETS[problem.target]
     share = f", {problem.occupancy} CTAs per SM" if problem.occupancy > 1 else ""

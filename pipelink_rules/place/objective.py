@@ -15,16 +15,7 @@ from dataclasses import replace
 
 from pipelink_rules.model.placement import Placement, PlacementProblem, StageVariable
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.place import warps
-from pipelink_rules.place.greedy import (
-    at_level,
-    canonical_order,
-    first_fit,
-    id_order,
-    ids,
-    lowest_ids,
-    stage_classes,
-)
+from pipelink_rules.place import greedy, warps
 from pipelink_rules.place.rectangles import Rectangle, Row, admits, minimum_stages, rectangles
 from pipelink_rules.place.smtlib import Encoding
 from pipelink_rules.place.warps import UNIT
@@ -118,7 +109,7 @@ def maximize_stages(search: Search, form: Sequence[Row], limit: int) -> None:
     """Fix every stage count, class by class."""
     variables = search.encoding.stages
     counts = minimum_stages(search.problem)
-    for group in stage_classes(search.problem):
+    for group in greedy.stage_classes(search.problem):
         if len(group) > 1:
             _maximize_together(search, group, counts, form, limit)
             tops = {s.name: _ceiling(s, counts, form, limit) for s in group}
@@ -140,17 +131,18 @@ def _maximize_together(
     high = max(s.maximum for s in group)
     current = [(search.values[variables[s.name]], s.maximum) for s in group]
     low = min((count for count, most in current if count < most), default=high)
-    while high > low and not admits(form, {**counts, **at_level(group, high)}, limit):
+    while high > low and not admits(form, {**counts, **greedy.at_level(group, high)}, limit):
         high -= 1
     level = search.highest(
         "stages",
         low,
         high,
         lambda level: [
-            at_least(variables[name], count) for name, count in at_level(group, level).items()
+            at_least(variables[name], count)
+            for name, count in greedy.at_level(group, level).items()
         ],
     )
-    counts.update(at_level(group, level))
+    counts.update(greedy.at_level(group, level))
 
 
 def _ceiling(
@@ -218,7 +210,7 @@ def keepable_ids(problem: PlacementProblem, previous: Placement | None) -> dict[
     """Return ids of the previous placement that do not conflict now."""
     if previous is None:
         return {}
-    before, allowed = dict(previous.named), set(ids(problem))
+    before, allowed = dict(previous.named), set(greedy.ids(problem))
     kept: dict[str, int] = {}
     masks = {barrier.name: barrier.lifetimes for barrier in problem.barriers}
     for name in sorted(masks):
@@ -248,7 +240,7 @@ def keep_offsets(
         pass
     search.session.require([Bound(terms, "<=", search.total(flags))])
     kept: dict[str, int] = {}
-    for item in sorted((items[name] for name in keep), key=canonical_order):
+    for item in sorted((items[name] for name in keep), key=greedy.canonical_order):
         flag = moved[item.name]
         stays = search.values[flag] == 0 or search.ask("moved bytes", [equal(flag, 0)])
         search.session.require([equal(flag, 0 if stays else 1)])
@@ -293,10 +285,10 @@ def fix_ids(search: Search, kept: Mapping[str, int]) -> None:
         assigned = {**kept, **{names[other]: number for other, number in fixed.items()}}
         placed = {*assigned, names[variable]}
         barriers = tuple(need for need in problem.barriers if need.name in placed)
-        lowest = lowest_ids(replace(problem, barriers=barriers), assigned)[names[variable]]
+        lowest = greedy.lowest_ids(replace(problem, barriers=barriers), assigned)[names[variable]]
         return search.values[variable] if lowest is None else lowest
 
-    search.fix("ids", [named[name] for name in id_order(problem)], floor)
+    search.fix("ids", [named[name] for name in greedy.id_order(problem)], floor)
 
 
 def fix_offsets(
@@ -306,7 +298,7 @@ def fix_offsets(
     kept: Mapping[str, int],
 ) -> None:
     """Fix every offset or first column, in order: the lowest that extends to a full layout."""
-    ordered = sorted(sizes, key=canonical_order)
+    ordered = sorted(sizes, key=greedy.canonical_order)
     items = {places[item.name][0]: item for item in ordered}
 
     def floor(variable: str, fixed: Mapping[str, int]) -> int:
@@ -315,6 +307,6 @@ def fix_offsets(
         if item.name in kept:
             return kept[item.name] // item.align
         neighbors = [other for other in ordered if other.name in offsets]
-        return first_fit([*neighbors, item], offsets)[0][item.name] // item.align
+        return greedy.first_fit([*neighbors, item], offsets)[0][item.name] // item.align
 
     search.fix("offsets", list(items), floor)

@@ -30,6 +30,11 @@ from pipelink_rules.toolkit.process import run_tool
 from pipelink_rules.toolkit.self_test import probe, probe_nvjitlink, tool_environment
 from pipelink_rules.toolkit.toolkit import Toolkit, ToolkitRejected
 
+# Of a toolkit and of its layout; "" where it has none.
+_PATHS = (
+    *("nvcc", "ptxas", "nvlink", "cicc", "cuobjdump", "nvdisasm", "nvjitlink"),
+    *("libraries", "libnvvm", "host_compiler"),
+)
 _FORMAT = "pipelink/probe/2"  # of probe.json: increment the version when the self-test changes
 
 
@@ -134,19 +139,11 @@ def probe_candidate(
         source=source,
         version=version,
         fingerprint=str(known["fingerprint"]),
-        nvcc=str(layout.nvcc),
-        ptxas=str(layout.ptxas),
-        nvlink=str(layout.nvlink),
-        cicc=str(layout.cicc),
-        cuobjdump=str(layout.cuobjdump or ""),
-        nvdisasm=str(layout.nvdisasm or ""),
+        **{name: str(getattr(layout, name) or "") for name in _PATHS},
         nvvmpath=str(shim_nvvm(layout, folder)),
-        libraries=str(layout.libraries),
-        includes=tuple(str(path) for path in layout.includes),
-        libnvvm=str(layout.libnvvm),
-        nvjitlink=str(layout.nvjitlink or ""),
-        host_compiler=str(layout.host_compiler),
+        includes=tuple(map(str, layout.includes)),
         archs=tuple(known["archs"]),
+        refused=(),
     )
 
 

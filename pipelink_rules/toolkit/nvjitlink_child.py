@@ -47,24 +47,24 @@ def _link(nvjitlink: Any, job: dict[str, Any]) -> int:
 
 
 def _result(nvjitlink: Any, handle: int, ptx: bool) -> bytes:
-    size_of = nvjitlink.get_linked_ptx_size if ptx else nvjitlink.get_linked_cubin_size
-    get = nvjitlink.get_linked_ptx if ptx else nvjitlink.get_linked_cubin
+    if ptx:
+        return _read(nvjitlink.get_linked_ptx_size, nvjitlink.get_linked_ptx, handle).rstrip(b"\0")
+    return _read(nvjitlink.get_linked_cubin_size, nvjitlink.get_linked_cubin, handle)
+
+
+def _read(size_of: Any, get: Any, handle: int) -> bytes:
     data = bytearray(size_of(handle))
-    get(handle, data)
-    return bytes(data).rstrip(b"\0") if ptx else bytes(data)
+    if len(data) > 1:
+        get(handle, data)
+    return bytes(data)
 
 
 def _log(nvjitlink: Any, handle: int) -> str:
-    parts = []
-    for size_of, get in (
-        (nvjitlink.get_info_log_size, nvjitlink.get_info_log),
-        (nvjitlink.get_error_log_size, nvjitlink.get_error_log),
-    ):
-        size = size_of(handle)
-        if size > 1:
-            data = bytearray(size)
-            get(handle, data)
-            parts.append(bytes(data).rstrip(b"\0").decode("utf-8", "replace").rstrip())
+    logs = (
+        _read(nvjitlink.get_info_log_size, nvjitlink.get_info_log, handle),
+        _read(nvjitlink.get_error_log_size, nvjitlink.get_error_log, handle),
+    )
+    parts = (log.rstrip(b"\0").decode("utf-8", "replace").rstrip() for log in logs)
     return "\n".join(part for part in parts if part)
 
 
