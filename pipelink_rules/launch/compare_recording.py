@@ -199,9 +199,11 @@ def _difference(
             continue
         if not (event and want) and len(events) < row.operations:
             return None  # there was no room for the rest
-        item, expected = (want.item, _want(want, sites)) if want else (-1, "its end")
-        found = _event(event, sites) if event else NOTHING
-        last = _event(events[position - 1], sites) if position else "its start"
+        item, expected = (want.item, _said(want, sites)) if want else (-1, "its end")
+        if want and want.op.text:
+            expected += f" [{want.op.text}]"
+        found = _said(event, sites) if event else NOTHING
+        last = _said(events[position - 1], sites) if position else "its start"
         return Difference(role, position, item, expected, found, last)
     return None
 
@@ -209,15 +211,6 @@ def _difference(
 def _same(event: Event, want: Expected) -> bool:
     same = (event.verb, event.site) == (want.verb, want.site)
     return same and want.stage in (None, event.stage) and want.value in (None, event.value)
-
-
-def _want(want: Expected, sites: dict[int, Site]) -> str:
-    said = _said(want.verb, want.site, want.stage, want.value, sites)
-    return f"{said} [{want.op.text}]" if want.op.text else said
-
-
-def _event(event: Event, sites: dict[int, Site]) -> str:
-    return _said(event.verb, event.site, event.stage, event.value, sites)
 
 
 _VALUES = {  # what the value of an operation is
@@ -229,15 +222,15 @@ _VALUES = {  # what the value of an operation is
 }
 
 
-def _said(
-    verb: str, number: int, stage: int | None, value: int | None, sites: dict[int, Site]
-) -> str:
-    site = sites.get(number)
-    words = [f"`{verb} {site.port}`" if site else f"`{verb}`" if not number else f"`{verb}` at ?"]
-    if site and site.stages and stage is not None:
-        words.append(f"stage {stage}")
-    if value is not None and verb in _VALUES:
-        words.append(_VALUES[verb].format(value))
+def _said(op: Event | Expected, sites: dict[int, Site]) -> str:
+    site = sites.get(op.site)
+    words = [f"`{op.verb} {site.port}`" if site else f"`{op.verb}`"]
+    if op.site and not site:
+        words[0] += " at ?"
+    if site and site.stages and op.stage is not None:
+        words.append(f"stage {op.stage}")
+    if op.value is not None and op.verb in _VALUES:
+        words.append(_VALUES[op.verb].format(op.value))
     return ", ".join(words)
 
 

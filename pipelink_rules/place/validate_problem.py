@@ -29,7 +29,10 @@ def _errors(problem: PlacementProblem) -> Iterator[Diagnostic]:
         message = f"unknown target `{problem.target}` of `{problem.name}`"
         yield _unknown("target", problem.target, TARGETS, message, problem.span)
         return
-    yield from _launch(problem, target)
+    most = target.warps_sm
+    yield from _number(problem.name, "occupancy", problem.occupancy, 1, problem.span, most)
+    if not problem.lifetimes:
+        yield _malformed(f"`{problem.name}` has no lifetime", problem.span, "at least 1", 0)
     yield from _shared(problem)
     yield from _warps(problem)
     yield from _barriers(problem, target)
@@ -76,14 +79,6 @@ def _unique(kind: str, names: Iterable[tuple[str, Span | None]]) -> Iterator[Dia
         if name in seen:
             yield _malformed(f"duplicate name `{name}` of {kind}", span, "unique names", name)
         seen.add(name)
-
-
-def _launch(problem: PlacementProblem, target: Target) -> Iterator[Diagnostic]:
-    yield from _number(
-        problem.name, "occupancy", problem.occupancy, 1, problem.span, target.warps_sm
-    )
-    if not problem.lifetimes:
-        yield _malformed(f"`{problem.name}` has no lifetime", problem.span, "at least 1", 0)
 
 
 def _shared(problem: PlacementProblem) -> Iterator[Diagnostic]:
