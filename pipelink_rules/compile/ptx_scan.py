@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Unpack
 
-from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label, labels
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label, report
 from pipelink_rules.diagnostics.wording import similar_name_help
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Variant
@@ -174,8 +174,8 @@ class _Scan:
         contract = self.variant.contract
         span = contract.span or (Span(contract.file) if contract.file else None)
         label = self.sources.find(source) if isinstance(source, str) else source
-        where = labels(label, (span, f"the contract of `{contract.component}`"))
-        return Diagnostic(code, message, where, subject=subject, **details)
+        where = (span, f"the contract of `{contract.component}`")
+        return report(code, message, label, where, subject=subject, **details)
 
     @property
     def _raw(self) -> bool:
@@ -192,10 +192,10 @@ class _Scan:
             stem = symbol.rsplit("_", 1)[0]
             other = sorted(name for name in defined if name.rsplit("_", 1)[0] == stem)
             definition = f"PL_ENTRY({role.name})(...) {{ ... }}"
-            yield Diagnostic(
+            yield report(
                 "PL0906",
                 f"role `{role.name}` of `{component}` has no entry in the object",
-                labels((role.span, "declared here")),
+                (role.span, "declared here"),
                 expected=symbol,
                 found=", ".join(other) if other else "no such function",
                 suggestions=(f"include the generated header and define {definition}",),

@@ -20,11 +20,6 @@ def kernel_name(role: str) -> str:
     return f"pl_probe_{role}"
 
 
-def probe_threads(role: Role) -> int:
-    """Return the threads of a role; a tile scheduler, which runs in other roles, has one warp."""
-    return 32 * max(1, evaluate(role.warps, {})) if not role.scheduler else 32
-
-
 def probe_source(variant: Variant) -> str:
     """Return one translation unit with a kernel for each role."""
     contract = variant.contract
@@ -47,10 +42,12 @@ def probe_source(variant: Variant) -> str:
 
 def _kernel(variant: Variant, role: Role) -> list[str]:
     contract = variant.contract
+    # A tile scheduler runs in other roles; here it has one warp.
+    threads = 32 if role.scheduler else 32 * max(1, evaluate(role.warps, {}))
     parameters, values = _ports(contract, role)
     types = role_types(variant, role)
     lines = [
-        f'extern "C" __global__ void __launch_bounds__({probe_threads(role)})',
+        f'extern "C" __global__ void __launch_bounds__({threads})',
         f"{kernel_name(role.name)}({', '.join(['const PlProbe probe', *parameters])}) {{",
         "  extern __shared__ __align__(1024) uint8_t pl_shared[];",
         "  const uint32_t shared = pipelink::shared_base(pl_shared);",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from pipelink_rules.diagnostics.catalogue import code_of
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, labels, report
 from pipelink_rules.model.program import MegakernelSpec
 
 # Differences between the linked kernel and its plan: the kernel is there, and can be kept.
@@ -42,10 +42,10 @@ def unused(findings: Iterable[Diagnostic], spec: MegakernelSpec) -> Iterator[Dia
     for code, _ in spec.allow:
         if code in found or code in OF_THE_LINK:
             continue
-        yield Diagnostic(
+        yield report(
             "PL0078",
             f"`{spec.name}` allows {code}, which the check does not find",
-            labels((spec.where("allow", code), "allows nothing")),
+            (spec.where("allow", code), "allows nothing"),
             at_run_time="a finding that comes later would pass unseen",
             suggestions=("remove the entry",),
             subject=f"{spec.name}/{code}",

@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipelink_rules.diagnostics.diagnostic import Diagnostic, DiagnosticSink
+from pipelink_rules.diagnostics.diagnostic import Diagnostic, DiagnosticSink, report
 from pipelink_rules.diagnostics.wording import nearest, plural
 from pipelink_rules.expression.evaluate import names_in, solve_for, value_of
 from pipelink_rules.expression.parse import ExpressionError
 from pipelink_rules.launch.arrays import NotAnArray, View, view_of
-from pipelink_rules.launch.errors import finding
 from pipelink_rules.model.linked_kernel import Manifest, TensorArgument
 
 _RANGES = {"i32": (-(2**31), 2**31 - 1), "u32": (0, 2**32 - 1)}
@@ -26,23 +25,23 @@ def check_names(manifest: Manifest, names: Mapping[str, Any]) -> Iterator[Diagno
     for name in names:
         if name not in known:
             near = nearest(name, known)
-            yield finding(
+            yield report(
                 "PL1402",
-                name,
                 f"`{manifest.name}` has no argument `{name}`",
                 expected=f"one of {', '.join(known)}",
                 found=name,
                 suggestions=(f"an argument with a similar name exists: `{near}`",) if near else (),
+                subject=name,
             )
     for name in known:
         optional = name in tensors and tensors[name].direction == "out"
         if names.get(name) is None and not optional:
-            yield finding(
+            yield report(
                 "PL1402",
-                name,
                 f"missing argument `{name}` of `{manifest.name}`",
                 expected=described(tensors[name]) if name in tensors else "a number",
                 found="no value",
+                subject=name,
             )
 
 
@@ -192,12 +191,12 @@ def check_symbols(manifest: Manifest, symbols: Mapping[str, int]) -> Iterator[Di
             values = ", ".join(f"{name} = {symbols[name]}" for name in sorted(names_in(text)))
         except ExpressionError as problem:
             values = str(problem)
-        yield finding(
+        yield report(
             "PL1410",
-            text,
             f"precondition `{text}` is false",
             expected=f"{text}, required by {origin}",
             found=values,
+            subject=text,
         )
 
 
@@ -206,23 +205,23 @@ def _check_sizes(manifest: Manifest, symbols: Mapping[str, int]) -> Iterator[Dia
         value = symbols.get(name)
         if value is None:
             wanted = f"an argument with extent {name}"
-            yield finding("PL1409", name, f"cannot infer size {name}", expected=wanted)
+            yield report("PL1409", f"cannot infer size {name}", expected=wanted, subject=name)
         elif not minimum <= value <= maximum:
-            yield finding(
+            yield report(
                 "PL1409",
-                name,
                 f"{name} = {value} is out of range",
                 expected=f"{minimum} <= {name} <= {maximum}",
                 found=f"{name} = {value}",
+                subject=name,
             )
         elif value % multiple:
-            yield finding(
+            yield report(
                 "PL1409",
-                name,
                 f"{name} = {value} is not a multiple of {multiple}",
                 expected=f"{name} % {multiple} == 0",
                 found=f"{name} = {value}, remainder {value % multiple}",
                 suggestions=(f"pad {name} to {-(-value // multiple) * multiple}",),
+                subject=name,
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Unpack
 
-from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, Label, PipelinkError
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, PipelinkError, report
 from pipelink_rules.model.linked_kernel import Site
 from pipelink_rules.model.source_span import Span
 
@@ -34,18 +34,14 @@ class WatchdogError(LaunchError):
         self.phase = phase
 
 
-def finding(
-    code: str, subject: str, message: str, *places: Span, **details: Unpack[Details]
-) -> Diagnostic:
-    """Return one diagnostic; `subject` is the argument, symbol or device it is about."""
-    return Diagnostic(code, message, tuple(map(Label, places)), subject=subject, **details)
-
-
 def refuse(
     code: str, subject: str, message: str, *places: Span, **details: Unpack[Details]
 ) -> LaunchError:
-    """Return the exception for a single diagnostic; `places` are the files it is about."""
-    return LaunchError(finding(code, subject, message, *places, **details))
+    """Return the exception for a single diagnostic.
+
+    subject: the argument, symbol or device that it is about; places: the files.
+    """
+    return LaunchError(report(code, message, *places, subject=subject, **details))
 
 
 def raise_if_any(findings: Iterable[Diagnostic]) -> None:

@@ -9,9 +9,10 @@ import ctypes
 import struct
 from typing import Any
 
+from pipelink_rules.diagnostics.diagnostic import report
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.launch.driver import Driver
-from pipelink_rules.launch.errors import WatchdogError, finding
+from pipelink_rules.launch.errors import WatchdogError
 from pipelink_rules.model.linked_kernel import Manifest, Site
 
 MAGIC = 0x504C5744  # "PLWD"
@@ -52,9 +53,8 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
     state = f"mbarrier state {high << 32 | low:#018x}"
     if operation == _UNTIL:
         where, state = f"counter {stage}", plural(low, "signal")
-    diagnostic = finding(
+    diagnostic = report(
         "PL1416",
-        place,
         f"`{manifest.name}` hangs: {_waiting(site, number, operation)} ({where})",
         expected=plural(phase, "signal") if operation == _UNTIL else _expected(site, operation),
         found=f"{state} after {kilocycles:,} thousand cycles, in block {block}, thread {thread}",
@@ -66,6 +66,7 @@ def explain(manifest: Manifest, words: tuple[int, ...]) -> WatchdogError:
             ),
             _suspect(manifest, site, operation),
         ),
+        subject=place,
     )
     return WatchdogError(diagnostic, site, stage, phase)
 

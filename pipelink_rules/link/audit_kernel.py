@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Unpack
 
 from pipelink_rules.diagnostics.allow import apply_allowances
-from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, PipelinkError, labels
+from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, PipelinkError, report
 from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.glue.emit import runs_of
@@ -137,8 +137,8 @@ class _Comparison:
     def _difference(
         self, code: str, message: str, subject: str = "", **details: Unpack[Details]
     ) -> Diagnostic:
-        where = labels((self.program.spec.where("name"), "this megakernel"))
-        return Diagnostic(code, message, where, subject=subject or self.found.entry, **details)
+        where = (self.program.spec.where("name"), "this megakernel")
+        return report(code, message, where, subject=subject or self.found.entry, **details)
 
     def _remarks(self, codes: frozenset[str]) -> list[str]:
         return [f"({name}) {text}" for name, text in self.log.assembler.coded if name in codes]
