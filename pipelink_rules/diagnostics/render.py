@@ -10,6 +10,7 @@ error[PL0031]: `warps` of role `load` names `WG2`, which is not declared
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -134,14 +135,7 @@ def as_json(item: Diagnostic) -> dict[str, Any]:
         "message": item.message,
         "subject": item.subject,
         "labels": [
-            {
-                "file": label.span.file,
-                "line": label.span.line,
-                "column": label.span.column,
-                "length": label.span.length,
-                "text": label.text,
-                "primary": number == 0,
-            }
+            {**asdict(label.span), "text": label.text, "primary": number == 0}
             for number, label in enumerate(item.labels)
         ],
         "expected": item.expected,
