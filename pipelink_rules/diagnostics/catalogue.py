@@ -9,32 +9,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.diagnostics.wording import nearest
 
-FAMILIES: Mapping[str, str] = MappingProxyType(
-    {
-        "00": "contract and specification text",
-        "01": "resources of an SM",
-        "02": "mbarriers: counts and bytes",
-        "03": "named barriers",
-        "04": "liveness",
-        "05": "order, proxies and races",
-        "06": "layout and tensor maps",
-        "07": "warps and registers",
-        "08": "tensor memory and clusters",
-        "09": "objects compared with their contracts",
-        "10": "tile scheduler and grid",
-        "11": "numerics",
-        "12": "toolkit and link",
-        "13": "build rules",
-        "14": "launch",
-        "99": "a mistake of PipeLink itself",
-    }
-)
+FAMILIES: Mapping[str, str] = {
+    "00": "contract and specification text",
+    "01": "resources of an SM",
+    "02": "mbarriers: counts and bytes",
+    "03": "named barriers",
+    "04": "liveness",
+    "05": "order, proxies and races",
+    "06": "layout and tensor maps",
+    "07": "warps and registers",
+    "08": "tensor memory and clusters",
+    "09": "objects compared with their contracts",
+    "10": "tile scheduler and grid",
+    "11": "numerics",
+    "12": "toolkit and link",
+    "13": "build rules",
+    "14": "launch",
+    "99": "a mistake of PipeLink itself",
+}
 STAGES = ("text", "resolve", "check", "place", "compile", "link", "build", "launch", "internal")
 
 
@@ -68,7 +65,7 @@ def code_of(code: str) -> Code | None:
 def catalogue() -> Mapping[str, Code]:
     """All codes by id, sorted."""
     ids = sorted(path.stem for path in pages_folder().glob("PL[0-9][0-9][0-9][0-9].md"))
-    return MappingProxyType({name: code for name in ids if (code := code_of(name))})
+    return {name: code for name in ids if (code := code_of(name))}
 
 
 def parse_page(text: str) -> tuple[Code, str]:
