@@ -1,21 +1,34 @@
-"""The JSON Schema of contracts, made of the tables that the parsers use.
+"""Write the JSON Schema of contracts, from the tables that the parsers use.
 
-    python -m pipelink_rules.contract.schema > pipelink_rules/contract/contract.schema.json
+    python docs/make_schema.py
 
 Editors complete and describe clauses with it.  It knows which clauses there are and of which type;
 what depends on other clauses (a derived space or direction) is checked when a contract is read.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from pipelink_rules.contract import load, parse_operations, parse_params, parse_ports
-from pipelink_rules.contract.derive import SPACE_MARKS
-from pipelink_rules.model.contract import DTYPES
-from pipelink_rules.model.operation import VERBS
-from pipelink_rules.model.target import TARGETS
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from pipelink_rules.contract import (  # noqa: E402
+    load,
+    parse_operations,
+    parse_params,
+    parse_ports,
+)
+from pipelink_rules.contract.derive import SPACE_MARKS  # noqa: E402
+from pipelink_rules.model.contract import DTYPES  # noqa: E402
+from pipelink_rules.model.operation import VERBS  # noqa: E402
+from pipelink_rules.model.target import TARGETS  # noqa: E402
+
+PAGE = ROOT / "pipelink_rules/contract/contract.schema.json"
 
 Schema = dict[str, Any]
 NAME = {"pattern": "^[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?$", "maxLength": 48}
@@ -367,4 +380,4 @@ def _numeric() -> Schema:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(contract_schema(), indent=1) + "\n")
+    PAGE.write_text(json.dumps(contract_schema(), indent=1) + "\n", encoding="utf-8")
