@@ -51,15 +51,14 @@ def unify_symbols(instances: Iterable[Instance]) -> tuple[Symbol, ...]:
     found: dict[str, Symbol] = {}
     for instance in instances:
         for symbol in instance.variant.contract.symbols:
-            other = found.get(symbol.name, symbol)
-            found[symbol.name] = Symbol(
-                symbol.name,
-                max(other.minimum, symbol.minimum),
-                min(other.maximum, symbol.maximum),
-                math.lcm(other.multiple_of, symbol.multiple_of),
-                other.span,
-            )
+            found[symbol.name] = both(found.get(symbol.name, symbol), symbol)
     return tuple(found[name] for name in sorted(found))
+
+
+def both(a: Symbol, b: Symbol) -> Symbol:
+    """Return what both allow."""
+    low, high = max(a.minimum, b.minimum), min(a.maximum, b.maximum)
+    return Symbol(a.name, low, high, math.lcm(a.multiple_of, b.multiple_of), a.span)
 
 
 def check_symbols(index: ProgramIndex) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ from pipelink_rules.check import (
     copies,
     role_operations,
     tile_layouts,
+    trip_counts,
     types,
     work_fields,
 )
@@ -27,6 +28,7 @@ from pipelink_rules.program.resolve import outline, resolve
 CHECKS: tuple[Check, ...] = (
     *agreement.CHECKS,
     *types.CHECKS,
+    *trip_counts.CHECKS,
     *tile_layouts.CHECKS,
     *copies.CHECKS,
     *work_fields.CHECKS,

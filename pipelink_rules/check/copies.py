@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pipelink_rules.check.agreement import unify_symbols
+from pipelink_rules.check.domain import domain_of
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.check.protocol.cases import Range, ranges
 from pipelink_rules.check.protocol.compose import compose
@@ -25,13 +25,14 @@ from pipelink_rules.check.types import shape_of
 from pipelink_rules.contract.item_layout import box_bytes, member_bytes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
+from pipelink_rules.expression.evaluate import value_of
 from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import DTYPES, Layout, Member, Operation, Port, TileAccess
-from pipelink_rules.model.program import RING
+from pipelink_rules.model.program import RING, Channel
 from pipelink_rules.model.source_span import Expr
+from pipelink_rules.solver.decide import Answer, Domain, always, equal
 
 GRAIN = 16  # bytes: sizes, addresses and strides of bulk and tensor copies
-SAMPLES = 64  # values of a work field or symbol that are tried
 
 
 def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -127,27 +128,32 @@ def _misplaced(found: tuple[Coordinate, int, int]) -> str:
 
 def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0606: row strides of a copied or stored tensor are multiples of 16 bytes."""
-    multiples = {item.name: item.multiple_of for item in unify_symbols(index.program.instances)}
+    domain = domain_of(index)
     used = {(instance, op.source) for instance, _, op in index.operations("copy", "store")}
-    for instance, contract, port in index.ports():
+    for instance, _, port in index.ports():
         if port.space != "global" or (port.tile is None and (instance, port.name) not in used):
             continue
         member = port.members[0]
         size = DTYPES[member.dtype][0]
         for mode in range(1, len(member.shape)):
             inner = member.shape[mode:]
-            wrong = _unaligned_stride(inner, size, multiples, contract.requires)
-            if wrong is None:
-                continue
             text = " * ".join(extent.text for extent in inner)
+            stride = " * ".join(f"({extent})" for extent in inner) + f" * {size}"
+            answer = always(f"{stride} % {GRAIN} == 0", domain)
+            if answer.holds:
+                continue
+            example, wrong = "", f"{text} * {size} bytes: not decided"
+            if answer.holds is False:
+                value = value_of(stride, dict(answer.case))
+                example, wrong = f", for example {value:,}", f"{value:,} bytes for one of them"
             symbols = sorted({name for extent in inner for name in names(extent)})
             need = GRAIN // math.gcd(GRAIN, size)
             yield report(
                 "PL0606",
                 f"row stride of `{instance}.{port.name}` may not be a multiple of {GRAIN} bytes",
-                (port.where("shape"), f"a stride of {text} * {size} bytes, for example {wrong:,}"),
+                (port.where("shape"), f"a stride of {text} * {size} bytes{example}"),
                 expected=f"multiples of {GRAIN} bytes for all shapes that the kernel accepts",
-                found=f"{wrong:,} bytes for one of them",
+                found=wrong,
                 at_run_time="the driver rejects the tensor map: launch failure"
                 if port.tile
                 else "the copy uses a misaligned address: trap",
@@ -158,24 +164,11 @@ def check_strides(index: ProgramIndex) -> Iterator[Diagnostic]:
             )
 
 
-def _unaligned_stride(
-    extents: tuple[Expr, ...], size: int, multiples: dict[str, int], requires: tuple[Expr, ...]
-) -> int | None:
-    """Return a stride in bytes, for allowed symbols, that is not a multiple of 16."""
-    wanted = sorted({name for extent in extents for name in names(extent)})
-    for step in range(1, SAMPLES):
-        env = {name: multiples.get(name, 1) * (step + place) for place, name in enumerate(wanted)}
-        # A condition about other symbols always holds.
-        about = [condition for condition in requires if names(condition) <= set(env)]
-        if all(evaluate(condition, env) for condition in about):
-            stride = math.prod(evaluate(extent, env) for extent in extents) * size
-            if stride % GRAIN:
-                return stride
-    return None
-
-
 def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0607: the copies of an item fill exactly the bytes of its tiles."""
+    """PL0607: the copies of an item fill exactly the bytes of its tiles.
+
+    Tensor copies always transfer the same bytes, so what is expected of them is constant (PL0202).
+    """
     protocol, program = index.protocol, index.program
     fields = {name: field.clip(2) for name, field in ranges(program).items()}
     stages = {channel.name: channel.minimum for channel in program.channels}
@@ -193,11 +186,44 @@ def check_copy_coverage(index: ProgramIndex) -> Iterator[Diagnostic]:
         if channel.kind != RING:
             continue
         end = channel.producer
+        yield from _constant_bytes(index, channel, fields, copied)
         for member in index.port(end).members:
             sources = copied.get((*end, member.name), [])
             tensors = [index.contracts[end[0]].port(source) for source in sources]
             yield from _tile_coverage(index, end, member, tensors)
     yield from _stores_cover(index, composition)
+
+
+def _constant_bytes(
+    index: ProgramIndex,
+    channel: Channel,
+    fields: dict[str, int],
+    copied: dict[tuple[str, str, str], list[str]],
+) -> Iterator[Diagnostic]:
+    """Compare the bytes that tensor copies are expected to transfer with those for these fields."""
+    port, connection = index.port(channel.producer), index.connection(channel)
+    instance, name = channel.producer
+    sources = [item for key in copied for item in copied[key] if key[:2] == (instance, name)]
+    bulk = any(index.contracts[instance].port(source).tile is None for source in sources)
+    if bulk or port.tx_bytes is None:
+        return
+    size = evaluate(port.tx_bytes, fields)
+    answer = equal(port.tx_bytes, str(size), domain_of(index))
+    if answer.holds:
+        return
+    yield report(
+        "PL0202",
+        f"`{qualified_name(channel.producer)}` expects another number of bytes in some work tiles, "
+        f"but its copies transfer {size:,} in all",
+        (port.where("tx_bytes"), f"expects {port.tx_bytes}"),
+        connection.span,
+        expected=f"{size:,} bytes per item",
+        found=f"{_case(port.tx_bytes, answer)} per item",
+        at_run_time="the byte count of the full barrier never reaches zero: "
+        f"`{connection.consumer[0]}` hangs",
+        suggestions=(f"set `tx_bytes: {size}`", "or remove `tx_bytes`: it is derived"),
+        subject=connection.name,
+    )
 
 
 def _tile_coverage(
@@ -293,13 +319,14 @@ def _stores_cover(index: ProgramIndex, composition: Composition) -> Iterator[Dia
 
 
 def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0612: a bulk copy has a multiple of 16 bytes and does not exceed its tile."""
-    fields = ranges(index.program)
+    """PL0612: a bulk copy has a multiple of 16 bytes, and does not exceed its tile or tensor."""
+    fields, domain = ranges(index.program), domain_of(index)
     for instance, op, tensor, ring in check_copied_tiles(index):
         if tensor.tile is not None or ring.tx_bytes is None:
             continue
         room = sum(member_bytes(member) for member in ring.members)
-        found = _bulk_problem(ring.tx_bytes, fields, room)
+        found = _bulk_problem(ring.tx_bytes, fields, room, domain)
+        found = found or _past_tensor(op, tensor, ring, domain)
         if found is None:
             continue
         problem, expected, size, fix = found
@@ -311,36 +338,87 @@ def check_bulk_sizes(index: ProgramIndex) -> Iterator[Diagnostic]:
             (ring.where("item"), f"{room:,} bytes per item"),
             expected=expected,
             found=size,
-            at_run_time="the copy traps or overwrites the next stage",
-            suggestions=(fix,),
+            at_run_time="the copy traps or overwrites the next stage"
+            if "past" not in problem
+            else "the copy reads the memory after the tensor: illegal address or wrong results",
+            suggestions=fix,
             subject=f"{instance}.{ring.name}",
         )
 
 
+BulkProblem = tuple[str, str, str, tuple[str, ...]]  # problem, expected, found, suggestions
+
+
 def _bulk_problem(
-    size: Expr, fields: dict[str, Range], room: int
-) -> tuple[str, str, str, str] | None:
-    used = sorted(names(size))
-    for name in used:
+    size: Expr, fields: dict[str, Range], room: int, domain: Domain
+) -> BulkProblem | None:
+    for name in sorted(names(size)):
         if fields[name].maximum is None:
-            fix = f"declare `max` of the work field `{name}`"
+            fix = (f"declare `max` of the work field `{name}`",)
             return f"have no size limit: `{name}` has no maximum", "a size limit", size.text, fix
-    for step in range(SAMPLES):
-        env = {}
-        for name in used:
-            low, high = fields[name].minimum, fields[name].maximum or 0
-            env[name] = min(low + step, high) if step < SAMPLES - 1 else high
-        value = evaluate(size, env)
-        case = ", ".join(f"{name}={env[name]}" for name in used)
-        described = f"{value:,} bytes" + (f" with {case}" if case else "")
-        if value % GRAIN:
-            fix = f"use extents with rows of a multiple of {GRAIN} bytes"
-            multiple = f"a multiple of {GRAIN} bytes"
-            return f"may not be {multiple}", multiple, described, fix
-        if value > room:
-            fix = f"enlarge the tile to {value:,} bytes"
-            return "can exceed the item", f"at most {room:,} bytes", described, fix
-    return None
+    answer = always(f"({size}) % {GRAIN} == 0", domain)
+    if not answer.holds:
+        multiple = f"a multiple of {GRAIN} bytes"
+        fix = (f"use extents with rows of a multiple of {GRAIN} bytes",)
+        return f"may not be {multiple}", multiple, _case(size, answer), fix
+    answer = always(f"({size}) <= {room}", domain)
+    if answer.holds:
+        return None
+    fix = (f"declare a smaller `max` of the work fields in `{size}`",)
+    if answer.holds is False:
+        fix = (f"enlarge the tile to {value_of(size.text, dict(answer.case)):,} bytes",)
+    return "can exceed the item", f"at most {room:,} bytes", _case(size, answer), fix
+
+
+def _case(size: Expr, answer: Answer) -> str:
+    """Return `2,056 bytes with rows=1`."""
+    if answer.holds is None:
+        return f"{size}: not decided"
+    found = f"{value_of(size.text, dict(answer.case)):,} bytes"
+    return f"{found} with {answer.text}" if answer.case else found
+
+
+def _least(size: Expr, domain: Domain) -> int | None:
+    """Return the least value of an expression; None where it cannot be decided."""
+    answer = always(f"({size}) < 0", domain)
+    value = None
+    while answer.holds is False:
+        value = value_of(size.text, dict(answer.case))
+        answer = always(f"({size}) >= {value}", domain)
+    return value if answer.holds else None
+
+
+def _past_tensor(op: Operation, tensor: Port, ring: Port, domain: Domain) -> BulkProblem | None:
+    """Return how the last of all blocks can exceed its tensor: its size is no multiple of them.
+
+    Where a block starts is not in the contract.  If no copy is smaller than `least` bytes, blocks
+    that start at multiples of it stay within the tensor only if its size is one, too.
+    """
+    assert ring.tx_bytes is not None
+    least = _least(ring.tx_bytes, domain)
+    if len(ring.members) > 1:
+        room = sum(member_bytes(member) for member in ring.members)
+        whole = least == room  # else the part of this copy is unknown
+        least = (
+            next(member_bytes(m) for m in ring.members if m.name == op.member) if whole else None
+        )
+    if not least or least < 0:
+        return None
+    shape, width = tensor.members[0].shape, DTYPES[tensor.members[0].dtype][0]
+    size = Expr(" * ".join(f"({extent})" for extent in shape) + f" * {width}")
+    answer = always(f"{size} % {least} == 0", domain)
+    if answer.holds:
+        return None
+    found = f"blocks of {least:,} bytes or more, of a tensor of {_case(size, answer)}"
+    row = math.prod(extent.literal or 0 for extent in shape[1:]) * width
+    fix: tuple[str, ...] = (
+        "let `tx_bytes` count only rows of the tensor: a work field that is less at its end",
+    )
+    if shape[0].text.isidentifier() and row and least % row == 0:
+        multiple = f"symbols: {{{shape[0]}: {{multiple_of: {least // row}}}}}"
+        fix = (*fix, f"or declare `{multiple}`")
+    expected = f"blocks that divide tensor `{tensor.name}`, or a shorter last one"
+    return f"can read past tensor `{tensor.name}`", expected, found, fix
 
 
 CHECKS = (check_boxes, check_copy_bounds, check_strides, check_copy_coverage, check_bulk_sizes)

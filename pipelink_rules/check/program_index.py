@@ -5,7 +5,7 @@ from functools import cached_property
 
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
-from pipelink_rules.model.contract import Contract, Operation, Port, Role, Symbol
+from pipelink_rules.model.contract import Contract, Operation, Port, Role
 from pipelink_rules.model.operation import operations
 from pipelink_rules.model.program import Channel, Connection, Program, ProgramRole
 from pipelink_rules.model.target import Target
@@ -68,12 +68,6 @@ class ProgramIndex:
         by_consumer = {item.consumer: item for item in self.program.connections}
         consumers = [end for end in channel.consumers if end in ends] or channel.consumers
         return by_consumer[consumers[0]]
-
-
-def multiple(symbol: Symbol, step: int) -> int:
-    """Return a value of a symbol: its lowest one and `step` multiples more, up to its maximum."""
-    low = -(-symbol.minimum // symbol.multiple_of) * symbol.multiple_of
-    return min(low + step * symbol.multiple_of, symbol.maximum)
 
 
 def qualified_name(end: End) -> str:

@@ -11,15 +11,18 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Unpack
 
+from pipelink_rules.check.domain import domain_of
 from pipelink_rules.check.program_index import ProgramIndex
 from pipelink_rules.check.types import same_shape
 from pipelink_rules.contract.item_layout import box_bytes
 from pipelink_rules.diagnostics.diagnostic import Clauses, Diagnostic, Location, report
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Member, Operation, Port
-from pipelink_rules.model.program import MULTICAST, RING, Channel
+from pipelink_rules.model.program import MULTICAST, RING, Channel, Connection
 
-MOST_POINTS = 65_536  # evaluated one by one, where the swizzles differ
+MOST_POINTS = (
+    232_448  # bytes of shared memory of a CTA (sm_90a, sm_100a): no tile has more elements
+)
 ALIGN = {0: 16, 32: 256, 64: 512, 128: 1024}  # PTX ISA, tensor swizzling modes
 COPY_ALIGN = 128  # PTX ISA, cp.async.bulk.tensor: shared address without a swizzle
 
@@ -65,8 +68,8 @@ def _nested(place: int, pairs: list[tuple[int, int]]) -> int:
 def difference(a: Member, b: Member) -> tuple[Coordinate, int, int] | None:
     """Return the first coordinate with two bytes, and both bytes; None if the maps are equal.
 
-    The result is exact if the swizzles are equal or the tile has at most MOST_POINTS elements;
-    larger tiles of two swizzles are compared on their first MOST_POINTS elements.
+    With one swizzle, a mode is compared at a time.  Otherwise every element is: a tile of more than
+    MOST_POINTS has no place in shared memory (PL0101).
     """
     ours, theirs = terms(a), terms(b)
     spans = (a.layout.swizzle, b.layout.swizzle)
@@ -102,17 +105,21 @@ def describe(member: Member) -> str:
 
 
 def check_layouts(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0601: both ends of a ring use the same layout of a tile, compared as maps."""
+    """PL0601: both ends of a ring use one layout of a tile, compared as maps, and `mma` can."""
+    domain = domain_of(index)
     for connection, source, sink in index.connected_ports():
         if connection.transfer not in (RING, MULTICAST):
             continue
         read = {member.name: member for member in sink.members}
         for written in source.members:
             taken = read.get(written.name)
-            if taken is None or written.dtype != taken.dtype or not same_shape(written, taken):
+            if taken is None or written.dtype != taken.dtype:
                 continue  # reported by check_tiles
+            if not same_shape(written, taken, domain).holds:
+                continue  # too
             found = difference(written, taken)
             if found is None:
+                yield from _operand(index, connection, written, taken)
                 continue
             at, ours, theirs = found
             place = ", ".join(map(str, at))
@@ -127,6 +134,43 @@ def check_layouts(index: ProgramIndex) -> Iterator[Diagnostic]:
                 suggestions=(f"set the layout of the consumer's tile to {describe(written)}",),
                 subject=connection.name,
             )
+
+
+def _operand(
+    index: ProgramIndex, connection: Connection, written: Member, taken: Member
+) -> Iterator[Diagnostic]:
+    """Report rows of an operand of `mma` that are not as long as its swizzle span.
+
+    A descriptor of wgmma or tcgen05.mma describes rows of exactly 32, 64 or 128 bytes, one after
+    the other (PTX ISA, wgmma: canonical layouts).
+    """
+    end, span, row = connection.consumer, taken.layout.swizzle, _row_bytes(taken)
+    ops = [op for instance, _, op in index.operations("mma") if (instance, op.target) == end]
+    if ops and span and row not in (0, span):
+        yield mismatch(
+            f"tile `{taken.name}` of `{'.'.join(end)}`: rows of {row:,} bytes, but `mma` reads "
+            f"rows of {span}",
+            (taken.layout.span or taken.span, describe(taken)),
+            (ops[0].span, f"reads rows of {span} bytes under swizzle {span}"),
+            (written.layout.span or written.span, describe(written)),
+            expected=f"rows of {span} bytes",
+            found=f"rows of {row:,} bytes",
+            suggestions=(
+                f"use rows of {span // DTYPES[taken.dtype][0]} elements",
+                *(f"or set `swizzle: {row}` on both ends" for _ in range(row in ALIGN)),
+            ),
+            subject=connection.name,
+        )
+
+
+def _row_bytes(member: Member) -> int:
+    """Return the smallest distance of two elements that are not neighbors in a row; 0: one row."""
+    size = DTYPES[member.dtype][0]
+    steps = {places[1] for places in terms(member) if len(places) > 1}
+    for stride in member.layout.strides:
+        if isinstance(stride, tuple):
+            steps |= {evaluate(step, {}) * size for extent, step in stride if extent.literal != 1}
+    return min((step for step in steps if step > size), default=0)
 
 
 def mismatch(where: str, *locations: Location, **clauses: Unpack[Clauses]) -> Diagnostic:

@@ -1,16 +1,20 @@
 """Checks that both ends of a connection agree: tiles, fragments, rates and numerical contracts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Unpack
 
+from pipelink_rules.check.domain import domain_of
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS
 from pipelink_rules.diagnostics.diagnostic import Details, Diagnostic, report
 from pipelink_rules.diagnostics.wording import list_of, plural, similar_name_help
-from pipelink_rules.expression.expression import equal, evaluate
-from pipelink_rules.model.contract import Member, Port
+from pipelink_rules.expression.evaluate import value_of
+from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.model.contract import RINGS, Member, Port
 from pipelink_rules.model.program import HANDOVER, Connection, Instance
 from pipelink_rules.model.source_span import Expr, Span
+from pipelink_rules.solver.decide import Answer, Domain, equal
 
 _PROXY = {"read": "generic", "write": "generic", "copy": "async", "mma": "async", "store": "async"}
 
@@ -20,11 +24,12 @@ def shape_of(member: Member) -> str:
     return " x ".join(extent.text for extent in member.shape)
 
 
-def same_shape(a: Member, b: Member) -> bool:
-    """Return whether the extents are equal for all values of the symbols."""
-    return len(a.shape) == len(b.shape) and all(
-        equal(x, y) for x, y in zip(a.shape, b.shape, strict=True)
-    )
+def same_shape(a: Member, b: Member, domain: Domain) -> Answer:
+    """Decide whether the extents are equal for all values of the symbols."""
+    if len(a.shape) != len(b.shape):
+        return Answer(False)
+    answers = [equal(x, y, domain) for x, y in zip(a.shape, b.shape, strict=True)]
+    return next((answer for answer in answers if not answer.holds), Answer(True))
 
 
 def _mismatch(
@@ -41,6 +46,7 @@ def _mismatch(
 
 def check_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL0610, PL0602, PL0609: both ends declare the same tiles of an item, or fragment."""
+    domain = domain_of(index)
     for connection, source, sink in index.connected_ports():
         written = {member.name: member for member in source.members}
         read = {member.name: member for member in sink.members}
@@ -67,19 +73,24 @@ def check_tiles(index: ProgramIndex) -> Iterator[Diagnostic]:
                 ),
             )
         for a, b in pairs:
-            if same_shape(a, b):
+            answer = same_shape(a, b, domain)
+            if answer.holds:
                 continue
+            problem = "shape mismatch" if answer.holds is False else "undecided shapes"
             yield _mismatch(
                 "PL0609",
                 connection,
-                f"shape mismatch on `{connection.name}`: {_tile(a)}written as {shape_of(a)} and "
+                f"{problem} on `{connection.name}`: {_tile(a)}written as {shape_of(a)} and "
                 f"read as {shape_of(b)}",
                 (b.span, f"reads {shape_of(b)}"),
                 (a.span, f"writes {shape_of(a)}"),
                 expected=shape_of(a),
                 found=shape_of(b),
                 at_run_time="the consumer reads beyond what was written, or leaves a part unread",
-                suggestions=("set the same tile parameters in both instances",),
+                notes=(f"for example with {answer.text}",) if answer.text else (),
+                suggestions=("set the same tile parameters in both instances",)
+                if answer.holds is False
+                else ("write both shapes alike",),
             )
 
 
@@ -163,7 +174,7 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
             subject=f"{instance}.{port.name}",
         )
     other = index.contracts[instance].port(port.in_place) if port.in_place else port
-    if not same_shape(other.members[0], member):
+    if not same_shape(other.members[0], member, domain_of(index)).holds:
         shape = shape_of(other.members[0])
         yield report(
             "PL0608",
@@ -180,11 +191,42 @@ def _fragment_rows(index: ProgramIndex, instance: str, port: Port) -> Iterator[D
 
 
 def check_rates(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL1002: both ends move the same number of items per work tile, for every work tile."""
+    """PL1002: both ends declare the same number of items per work tile, for every work tile."""
+    domain = domain_of(index)
     for connection, source, sink in index.connected_ports():
-        if source.space in ("ring", "tensor_memory") and not equal(source.rate, sink.rate):
+        answer = equal(source.rate, sink.rate, domain)
+        if source.space in RINGS and not answer.holds:
             spans = sink.where("rate"), source.where("rate")
-            yield unequal_rates(index, connection, source.rate, sink.rate, spans)
+            yield rate_problem(index, connection, (source.rate, sink.rate), spans, answer)
+
+
+def rate_problem(
+    index: ProgramIndex,
+    connection: Connection,
+    counts: tuple[Expr, Expr],
+    spans: tuple[Span | None, Span | None],
+    answer: Answer,
+) -> Diagnostic:
+    """PL1002 of counts that are unequal, or not known to be equal (produced, consumed)."""
+    if answer.holds is None:
+        return _mismatch(
+            "PL1002",
+            connection,
+            f"cannot decide whether `{qualified_name(connection.producer)}` and "
+            f"`{qualified_name(connection.consumer)}` move equally many items",
+            (spans[0], f"consumes {counts[1]}"),
+            (spans[1], f"produces {counts[0]}"),
+            expected=f"{_items(counts[0])} per work tile",
+            found=f"{_items(counts[1])} per work tile",
+            at_run_time="one of the two roles may hang",
+            suggestions=("write both counts alike",),
+        )
+    found = unequal_rates(index, connection, *counts, spans)
+    if not answer.text:
+        return found
+    made, taken = (value_of(item.text, dict(answer.case)) for item in counts)
+    note = f"for example with {answer.text}: {plural(made, 'item')} produced, {taken} consumed"
+    return replace(found, notes=(note,), at_run_time=_hang(connection, made, taken))
 
 
 def unequal_rates(
@@ -200,11 +242,7 @@ def unequal_rates(
     producer, consumer = connection.producer[0], connection.consumer[0]
     run = "one of the two roles hangs"
     if produced.literal is not None and consumed.literal is not None:
-        run = (
-            f"`{producer}` hangs once the ring is full"
-            if consumed.literal < produced.literal
-            else f"`{consumer}` hangs waiting for an item that is never produced"
-        )
+        run = _hang(connection, produced.literal, consumed.literal)
     return _mismatch(
         "PL1002",
         connection,
@@ -221,6 +259,12 @@ def unequal_rates(
             f"`{producer}` acquires it",
         ),
     )
+
+
+def _hang(connection: Connection, produced: int, consumed: int) -> str:
+    if consumed < produced:
+        return f"`{connection.producer[0]}` hangs once the ring is full"
+    return f"`{connection.consumer[0]}` hangs waiting for an item that is never produced"
 
 
 def _items(rate: Expr) -> str:

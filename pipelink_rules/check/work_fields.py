@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 
-from pipelink_rules.check.program_index import ProgramIndex, multiple, qualified_name
+from pipelink_rules.check.domain import domain_of, range_advice
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate, names
-from pipelink_rules.model.contract import Contract, WorkField
+from pipelink_rules.model.contract import WorkField
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source_span import Span
+from pipelink_rules.solver.decide import Answer, Domain, always, lowest
 
 
 def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
     """PL1001: the tile scheduler assigns only values that every role allows."""
     scheduler = index.program.scheduler[0]
-    contract = index.contracts[scheduler]
+    contract, domain = index.contracts[scheduler], domain_of(index, allowed=False)
     given = {field.name: field for field in contract.work.fields} if contract.work else {}
     for instance, user in index.contracts.items():
         for field in user.work.fields if user.work and instance != scheduler else ():
@@ -30,18 +32,46 @@ def check_field_ranges(index: ProgramIndex) -> Iterator[Diagnostic]:
                     "tiles that other roles wait for are missing or repeated: hang",
                     (f"set the same parameters in `{scheduler}` and `{instance}`",),
                 )
-            elif problem := _outside(contract, source, field):
+            elif found := _outside(source, field, domain):
+                problem, answer = found
+                verb = "assigns" if answer.holds is None else "can assign"
                 yield _mismatch(
                     f"{instance}.{field.name}",
-                    f"`{scheduler}` can assign `{instance}` a value of `{field.name}` {problem}",
-                    (source.span, "assigns", _given(contract, source)),
+                    f"`{scheduler}` {verb} `{instance}` a value of `{field.name}` {problem}",
+                    (source.span, "assigns", _given(source, domain)),
                     (field.span, "allows", _range(field)),
                     f"`{instance}` skips or repeats operations: hang",
                     (
-                        f"declare this range of `{field.name}` in `{scheduler}`, if it keeps it",
+                        range_advice(index, source, "this range"),
                         f"or make `{instance}` accept every value",
                     ),
+                    _example(source, answer),
                 )
+
+
+def check_values(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1001: the value of a field is in the range that the tile scheduler declares for it."""
+    scheduler = index.program.scheduler[0]
+    work, domain = index.contracts[scheduler].work, domain_of(index, allowed=False)
+    for field in work.fields if work else ():
+        free = domain._replace(
+            symbols=tuple(item for item in domain.symbols if item.name != field.name),
+            conditions=tuple(item for item in domain.conditions if item[0] != field.name),
+        )
+        if field.value is not None and (found := _outside(field, field, free)):
+            yield _mismatch(
+                f"{scheduler}.{field.name}",
+                f"the value of `{field.name}` in `{scheduler}` can be {found[0]}, out of its range",
+                (None, "assigns", _given(field, free)),
+                (field.span, "declares", _range(field)),
+                f"`{scheduler}` assigns work tiles that roles skip or repeat: hang",
+                (range_advice(index, field, "this range"),),
+                _example(field, found[1]),
+            )
+
+
+def _example(source: WorkField, answer: Answer) -> tuple[str, ...]:
+    return (f"for example with {answer.text}",) if source.value and answer.text else ()
 
 
 def _mismatch(
@@ -51,6 +81,7 @@ def _mismatch(
     wanted: tuple[Span | None, str, str],
     run: str,
     suggestions: tuple[str, ...],
+    notes: tuple[str, ...] = (),
 ) -> Diagnostic:
     """Return PL1001; both ends are (span, verb, what it declares)."""
     span, verb, expected = wanted
@@ -62,6 +93,7 @@ def _mismatch(
         expected=expected,
         found=given[2],
         at_run_time=run,
+        notes=notes,
         suggestions=suggestions,
         subject=subject,
     )
@@ -83,38 +115,22 @@ def _range(field: WorkField) -> str:
     return f"{field.name} from {low} to {high}" if high else f"{field.name} of {low} or more"
 
 
-def _given(contract: Contract, source: WorkField) -> str:
+def _given(source: WorkField, domain: Domain) -> str:
     if source.value is None:
         return _range(source)
-    low = max(min(_values(contract, source)), source.minimum.literal or 0)
-    return f"{source.name} = {source.value}, {low} or more"
+    low = lowest(source.name, domain)
+    return f"{source.name} = {source.value}" + ("" if low is None else f", {low} or more")
 
 
-def _outside(contract: Contract, source: WorkField, field: WorkField) -> str:
-    """Return how a value of the tile scheduler can be out of range, or ""."""
-    low, high = field.minimum.literal, field.maximum.literal if field.maximum else None
-    least, most = source.minimum.literal, source.maximum.literal if source.maximum else None
-    if low and (least is None or least < low):
-        values = _values(contract, source)
-        if not values or min(values) < low:
-            return f"below {low}"
-    if high is not None and (most is None or most > high):
-        values = _values(contract, source)
-        if not values or max(values) > high:
-            return f"above {high}"
-    return ""
-
-
-def _values(contract: Contract, source: WorkField) -> list[int]:
-    """Return the value for sizes of its symbols, from their minimum up; [] if it has none."""
-    if source.value is None:
-        return []
-    symbols = {symbol.name: symbol for symbol in contract.symbols}
-    found = []
-    for step in (0, 1, 2, 3, 5, 8, 64, 4096, 2**20):
-        env = {name: multiple(symbols[name], step) for name in names(source.value)}
-        found.append(evaluate(source.value, env))
-    return found
+def _outside(source: WorkField, field: WorkField, domain: Domain) -> tuple[str, Answer] | None:
+    """Return how a value of the tile scheduler can be out of the range of a field."""
+    for relation, limit, side in ((">=", field.minimum, "below"), ("<=", field.maximum, "above")):
+        if limit is not None:
+            answer = always(f"{source.name} {relation} ({limit})", domain)
+            if not answer.holds:
+                maybe = "perhaps " if answer.holds is None else ""
+                return f"{maybe}{side} {limit}", answer
+    return None
 
 
 def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -191,4 +207,4 @@ def _counts(index: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
                     yield instance, name, port.where(clause), f"`{clause}` of `{port.name}`"
 
 
-CHECKS = (check_field_ranges, check_tensor_order, check_multicast_receivers)
+CHECKS = (check_values, check_field_ranges, check_tensor_order, check_multicast_receivers)

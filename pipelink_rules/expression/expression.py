@@ -6,8 +6,6 @@ min(...), max(...) and sizeof(dtype).  Division rounds down.  A dtype can only b
 walked; Python never evaluates it."""
 
 import ast
-import hashlib
-import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -70,51 +68,6 @@ def substitute(expr: Expr, env: Mapping[str, Value]) -> Expr:
     if isinstance(folded, ast.expr):
         folded = ast.unparse(ast.fix_missing_locations(folded))
     return replace(expr, text=str(folded))
-
-
-def equal(a: Expr | str, b: Expr | str, minimums: Mapping[str, int] | None = None) -> bool:
-    """Whether both have the same value for all names, each from its minimum (default 0) up.
-
-    They are evaluated at fixed points: all small ones first, then spread values of growing size.
-    Different expressions that agree on all of them exist, but only contrived ones.  A point where
-    one has no value counts only if the other has one.
-    """
-    wanted = sorted(names(a) | names(b))
-    if not wanted:
-        return _try(a, {}) == _try(b, {})
-    seen = False
-    for env in _points(wanted, minimums or {}):
-        left, right = _try(a, env), _try(b, env)
-        if left != right:
-            return False
-        seen = seen or left is not None
-    return seen or _text(a).split() == _text(b).split()
-
-
-def _points(wanted: list[str], minimums: Mapping[str, int]) -> list[dict[str, int]]:
-    low = {name: minimums.get(name, 0) for name in wanted}
-    points = [
-        {**low, **{name: low[name] + step for name, step in zip(wanted, steps, strict=False)}}
-        for steps in itertools.product(range(3), repeat=min(len(wanted), 4))
-    ]
-    points += [{**low, name: low[name] + step} for name in wanted for step in (1, 2, 7)]
-    for round_ in range(48):
-        size = 4 << (round_ // 3)  # up to a few hundred thousand
-        points.append(
-            {
-                name: low[name]
-                + int.from_bytes(hashlib.sha256(f"{name}:{round_}".encode()).digest()[:6]) % size
-                for name in wanted
-            }
-        )
-    return points
-
-
-def _try(expr: Expr | str, env: Mapping[str, Value]) -> int | None:
-    try:
-        return number(_tree(expr), env)
-    except (ExpressionError, KeyError):
-        return None
 
 
 # -- text -> checked tree -------------------------------------------------------------------------

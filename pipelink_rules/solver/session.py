@@ -140,4 +140,6 @@ class Session:
 
 
 def _values(model: Any) -> dict[str, int]:
-    return {entry.name(): model[entry].as_long() for entry in model.decls() if entry.arity() == 0}
+    """Return the integers of a model; the definitions of a text are formulas."""
+    constants = {entry.name(): model[entry] for entry in model.decls() if entry.arity() == 0}
+    return {name: item.as_long() for name, item in constants.items() if hasattr(item, "as_long")}

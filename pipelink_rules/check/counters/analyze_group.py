@@ -10,7 +10,7 @@ Whether an operation must precede another is decided by holding up one warp at i
     item 2   wait_until 2      read all parts
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -52,10 +52,15 @@ class OpSequence(NamedTuple):
 Group = tuple[OpSequence, ...]
 
 
-def reachable_state(group: Group, held: Held = None) -> list[int]:
-    """Return per sequence the position of its fastest warp when no warp can continue."""
+def reachable_state(
+    group: Group, held: Held = None, counts: Mapping[str, int] | None = None
+) -> list[int]:
+    """Return per sequence the position of its fastest warp when no warp can continue.
+
+    counts: arrivals performed before, by counter.
+    """
     strands = list(_strands(group, held))
-    counts: dict[str, int] = {}
+    counts = dict(counts or {})
     places = [0] * len(strands)
     moved = True
     while moved:
@@ -164,6 +169,13 @@ class WaitForLaterItem(WaitProblem):
 
 
 @dataclass(frozen=True)
+class WaitForSameTile(WaitProblem):
+    """PL0401: a signal of the same tile is needed that can only be performed after the wait."""
+
+    signal: Origin
+
+
+@dataclass(frozen=True)
 class AccessProblem(GroupProblem):
     """Two accesses of one slice of scratch memory, and their tiles."""
 
@@ -201,28 +213,50 @@ def analyze(group: Group, cleared: Collection[str] = ()) -> Iterator[GroupProble
             yield problem
 
 
-def _waits(group: Group) -> Iterator[WaitProblem]:
-    """Check that a tile waits only for signals of tiles with lower numbers.
-
-    Then every wait completes: all roles process tiles in order, so all tiles below the lowest one
-    that still waits have completed, whichever CTAs they run on.
-    """
-    signals: dict[str, dict[int, int]] = {}
-    for line in group:
+def performed(lines: Iterable[OpSequence]) -> dict[str, int]:
+    """Return the arrivals that sequences perform, by counter."""
+    made: dict[str, int] = {}
+    for line in lines:
         for step in line.steps:
             if step.kind == SIGNAL:
-                made = signals.setdefault(step.target, {})
-                made[line.item] = made.get(line.item, 0) + line.warps
-    for line in group:
-        for step in line.steps:
-            if step.kind != UNTIL:
-                continue
-            made = signals.get(step.target, {})
-            before = sum(count for item, count in made.items() if item < line.item)
-            if step.amount > sum(made.values()):
-                yield EndlessWait(step, step.amount, sum(made.values()), line.item)
-            elif step.amount > before:
-                yield WaitForLaterItem(step, step.amount, before, line.item)
+                made[step.target] = made.get(step.target, 0) + line.warps
+    return made
+
+
+def _waits(group: Group) -> Iterator[WaitProblem]:
+    """Check that a tile waits only for signals of tiles with lower numbers, or of the same one.
+
+    Then every wait completes: all roles process tiles in order, so all tiles below the lowest one
+    that still waits have completed, whichever CTAs they run on.  Signals of the same tile must not
+    depend on the wait; what else makes them depend on it is analyzed in same_tile.py.
+    """
+    total = performed(group)
+    for item in sorted({line.item for line in group}):
+        lines = tuple(line for line in group if line.item == item)
+        lower, here = performed(line for line in group if line.item < item), performed(lines)
+        places = reachable_state(lines, counts=lower)
+        for line, place in zip(lines, places, strict=True):
+            for number, step in enumerate(line.steps):
+                if step.kind != UNTIL:
+                    continue
+                before = lower.get(step.target, 0)
+                if step.amount > total.get(step.target, 0):
+                    yield EndlessWait(step, step.amount, total.get(step.target, 0), item)
+                elif step.amount > before + here.get(step.target, 0):
+                    yield WaitForLaterItem(step, step.amount, before, item)
+                elif number == place:
+                    signal = _left(lines, places, step.target)
+                    yield WaitForSameTile(step, step.amount, before, item, signal)
+
+
+def _left(lines: Group, places: list[int], target: str) -> Origin:
+    """Return the first signal that is not reached."""
+    return next(
+        step.origin
+        for line, place in zip(lines, places, strict=True)
+        for step in line.steps[place:]
+        if step.kind == SIGNAL and step.target == target
+    )
 
 
 def _accesses(group: Group, cleared: Collection[str]) -> Iterator[GroupProblem]:

@@ -12,15 +12,17 @@ from pipelink_rules.check.counters.counter_groups import (
     users,
 )
 from pipelink_rules.check.counters.messages_counters import to_diagnostic, undecidable
-from pipelink_rules.check.program_index import ProgramIndex, multiple, qualified_name
+from pipelink_rules.check.counters.same_tile import same_tile_problems
+from pipelink_rules.check.domain import domain_of
+from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
-from pipelink_rules.expression.expression import evaluate, names
-from pipelink_rules.model.contract import Contract, Operation, Port, Role, WorkField
+from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.model.contract import Operation, Port, Role, WorkField
 from pipelink_rules.model.source_span import Expr
+from pipelink_rules.solver.decide import always
 
 WIDE = ("gpu", "sys")  # scopes that reach every CTA of the grid
-STEPS = (0, 1, 2, 3, 5, 8, 63, 64, 65, 4096, 2**17)  # multiples at which symbols are evaluated
 
 
 def check_scopes(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -162,7 +164,7 @@ def _out_of_range(
     field = op.index[0].text
     source = _scheduler_field(index, field)
     limit = source.maximum if source else None
-    problem = _beyond(index, index.contracts[instance], port, field, limit)
+    problem = _beyond(index, port, field, limit)
     if problem:
         yield report(
             "PL1005",
@@ -182,27 +184,19 @@ def _out_of_range(
         )
 
 
-def _beyond(
-    index: ProgramIndex, contract: Contract, port: Port, field: str, limit: Expr | None
-) -> str:
+def _beyond(index: ProgramIndex, port: Port, field: str, limit: Expr | None) -> str:
     """Return why the index may not be below `count`, or ""."""
     if limit is None:
         return f"`{field}` has no maximum"
-    scheduler = index.contracts[index.program.scheduler[0]]
     count = port.count or Expr("0")
-    symbols = {symbol.name: symbol for symbol in (*contract.symbols, *scheduler.symbols)}
-    wanted = sorted(names(limit) | names(count))
-    for number in range(len(STEPS) ** min(len(wanted), 2)):
-        env = {}
-        for place, name in enumerate(wanted):
-            step = STEPS[number // len(STEPS) ** (place % 2) % len(STEPS)]
-            env[name] = multiple(symbols[name], step)
-        most, size = evaluate(limit, env), evaluate(count, env)
-        if most >= size:
-            case = ", ".join(f"{name}={value}" for name, value in env.items())
-            suffix = f" with {case}" if case else ""
-            return f"`{field}` is up to {most}, but `count` is {size}{suffix}"
-    return ""
+    answer = always(f"({limit}) < ({count})", domain_of(index))
+    if answer.holds:
+        return ""
+    if answer.holds is None:
+        return f"`{field}` is up to {limit}, and `count` is {count}: not decided"
+    most, size = (evaluate(expr, dict(answer.case)) for expr in (limit, count))
+    suffix = f" with {answer.text}" if answer.case else ""
+    return f"`{field}` is up to {most}, but `count` is {size}{suffix}"
 
 
 def check_group_order(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -227,7 +221,8 @@ def check_group_order(index: ProgramIndex) -> Iterator[Diagnostic]:
         except Undecidable as problem:
             yield undecidable(index, problem)
         else:
-            for found in analyze(group, cleared):
+            same_tile = same_tile_problems(index, numbered[field], group)
+            for found in (*analyze(group, cleared), *same_tile):
                 yield to_diagnostic(index, numbered[field], found)
 
 

@@ -1,6 +1,7 @@
 """Diagnostics about counters and scratch memory: GroupProblem -> Diagnostic."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Unpack
 
 from pipelink_rules.check.counters.analyze_group import (
@@ -13,6 +14,7 @@ from pipelink_rules.check.counters.analyze_group import (
     UnorderedAccesses,
     UnwrittenScratch,
     WaitForLaterItem,
+    WaitForSameTile,
     WaitProblem,
 )
 from pipelink_rules.check.counters.counter_groups import (
@@ -22,7 +24,7 @@ from pipelink_rules.check.counters.counter_groups import (
     port_named,
 )
 from pipelink_rules.check.program_index import ProgramIndex
-from pipelink_rules.diagnostics.diagnostic import Clauses, Diagnostic, report
+from pipelink_rules.diagnostics.diagnostic import Clauses, Diagnostic, labels, report
 from pipelink_rules.diagnostics.wording import plural
 
 
@@ -97,6 +99,27 @@ def _later(index: ProgramIndex, numbered: TileNumbering, problem: WaitForLaterIt
         suggestions=(f"wait only for {lower}", "or assign this tile later in the tile scheduler"),
         subject=f"{owner}: {target}",
     )
+
+
+def _same_tile(
+    index: ProgramIndex, numbered: TileNumbering, problem: WaitForSameTile
+) -> Diagnostic:
+    wanted, made = _signals(index, problem)
+    target, signal = problem.first.target, problem.signal
+    owner, lower = problem.first.origin.owner, f"tiles with a lower `{numbered.field.name}`"
+    found = _report(
+        "PL0401",
+        f"deadlock: `{owner}` waits on `{target}` for {signal.clause} in the same tile",
+        numbered,
+        problem,
+        (f"{_place(numbered, problem.item)}: {wanted}", ""),
+        expected=f"at most {plural(made, 'signal')}: those of {lower}",
+        found=wanted,
+        at_run_time="the signal is performed only after the wait: the kernel always hangs",
+        suggestions=(f"move {signal.clause} before the wait", f"or wait only for {lower}"),
+        subject=f"{owner}: {target}",
+    )
+    return replace(found, labels=(*found.labels, *labels((signal.span, "only after the wait"))))
 
 
 def _unordered(
@@ -202,6 +225,7 @@ def undecidable(index: ProgramIndex, problem: Undecidable) -> Diagnostic:
 _MESSAGES: dict[type[GroupProblem], Callable[[ProgramIndex, TileNumbering, Any], Diagnostic]] = {
     EndlessWait: _never,
     WaitForLaterItem: _later,
+    WaitForSameTile: _same_tile,
     UnorderedAccesses: _unordered,
     UnfencedAccesses: _unfenced,
     IncompleteStore: _incomplete,

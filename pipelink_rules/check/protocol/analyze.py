@@ -109,7 +109,9 @@ def find_problems(
     found: dict[tuple[object, ...], Found[Problem]] = {}
     for number, choice in enumerate(choices):
         counts = {choice[name] for name in loops}
-        for place, work in enumerate(cases.sequences(fields, counts, short=number > 0)):
+        tiles = list(cases.sequences(fields, counts, short=number > 0))
+        tiles += [] if number else cases.kinds(program, fields, counts)
+        for place, work in enumerate(tiles):
             last = place % 2 == 1  # adjacent trip counts, in both orders
             composition, problems = compose(protocol, choice, work, self_last=last)
             problems = problems or list(analyze_case(composition))

@@ -341,6 +341,8 @@ class ProcessBuilder:
         if port.space == "registers":
             allowed = port.pending if op.verb == "write" else 0
             self._add(Kind.TOUCH, port.name, amount=allowed, origin=origin)
+        elif port.space == "counter":  # its place in the order and its warps, for check/counters
+            self._add(Kind.TOUCH, port.name, self.warp_set.warps, SOME, origin=origin)
         elif port.space == "global" and op.verb == "write":
             # A role that loads from tensor memory may write what is still pending.
             ports = self._ports(origin.instance, origin.role)

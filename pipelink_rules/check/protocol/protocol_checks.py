@@ -12,12 +12,14 @@ from pipelink_rules.check.protocol import (
 )
 from pipelink_rules.check.protocol import protocol_problems as problems
 from pipelink_rules.check.protocol.analyze import Found, find_problems
+from pipelink_rules.check.protocol.cases import UndecidedCounts
 from pipelink_rules.check.protocol.counterexample import MOST_TRIES, find_counterexample
 from pipelink_rules.check.protocol.message_parts import Case
 from pipelink_rules.check.protocol.process_builder import MOST_ACTIONS
 from pipelink_rules.check.protocol.protocol_index import TooManyOperations
 from pipelink_rules.check.protocol.render_counterexample import lines
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
+from pipelink_rules.model.operation import repeats
 
 # Each function takes a Case of its class of problem.
 MESSAGES: dict[type[problems.Problem], Callable[[Any], Diagnostic]] = {
@@ -65,6 +67,22 @@ def check_protocol(
                 "counts and those around the stage counts",
             ),
             subject=origin.owner,
+        )
+    except UndecidedCounts as unknown:
+        counts = {
+            repeat.count.text: repeat.count.span
+            for contract in index.contracts.values()
+            for role in contract.roles
+            for repeat in repeats(role.body)
+        }
+        yield report(
+            "PL0402",
+            "cannot decide which counts of repeats occur together in a work tile",
+            *((counts[count], "one of the counts") for count in unknown.counts),
+            expected="counts whose combinations are found within a limit",
+            found=", ".join(unknown.counts),
+            suggestions=("make the counts of repeats work fields, with `max` where they have one",),
+            subject=index.program.name,
         )
     else:
         yield from to_diagnostics(index, found)

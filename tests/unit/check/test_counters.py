@@ -21,6 +21,7 @@ from pipelink_rules.check.counters.analyze_group import (
     UnorderedAccesses,
     UnwrittenScratch,
     WaitForLaterItem,
+    WaitForSameTile,
     analyze,
     reachable_state,
 )
@@ -68,7 +69,7 @@ def test_every_interleaving_agrees(seed: int) -> None:
         group = drawn(random_, 1, waits_first=True)
         found = problems_of(group)
         runs = [explore(group, grid) for grid in range(1, len(group) + 1)]
-        stuck = bool(found & {EndlessWait, WaitForLaterItem})
+        stuck = bool(found & {EndlessWait, WaitForLaterItem, WaitForSameTile})
         assert any(run.deadlock for run in runs) == stuck, group
         if stuck:
             kinds["deadlock"] = kinds.get("deadlock", 0) + 1

@@ -12,7 +12,9 @@ from mutations import mutated
 from programs import program
 
 from pipelink_rules.check.protocol import analyze as problem_search
-from pipelink_rules.check.protocol.analyze import find_problems
+from pipelink_rules.check.protocol.analyze import analyze_case, find_problems
+from pipelink_rules.check.protocol.cases import UndecidedCounts, stage_choices
+from pipelink_rules.check.protocol.compose import compose
 from pipelink_rules.check.protocol.model import Composition
 from pipelink_rules.check.protocol.protocol_index import ProtocolIndex
 from pipelink_rules.model.program import Program
@@ -86,3 +88,71 @@ def test_threads_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         sizes.append((max(role.warps for role in made.roles), analyzed_sizes(made, monkeypatch)))
     (few, one), (many, four) = sizes
     assert many == 4 * few and one == four
+
+
+WHOLE = (
+    "      - repeat: k_blocks\n        body:\n          - wait ab\n          - mma ab\n"
+    "          - await mma 1\n          - release ab lag 1\n"
+)
+
+
+def in_parts(*counts: str) -> Program:
+    """The GEMM whose mainloop is divided into loops."""
+    return program("gemm", mma=[[WHOLE, "".join(WHOLE.replace("k_blocks", c) for c in counts)]])
+
+
+def exhaustive(protocol: ProtocolIndex, most: int) -> set[str]:
+    """What every two successive work tiles with up to `most` k-blocks show."""
+    stages = stage_choices(protocol.program)[0]
+    found = set()
+    for pair in itertools.product(range(most + 1), repeat=2):
+        work = [{"k_blocks": trips} for trips in dict.fromkeys(pair)]
+        composition, problems = compose(protocol, stages, work)
+        found |= {type(item).__name__ for item in problems or analyze_case(composition)}
+    return found
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        ("k_blocks",),
+        ("min(k_blocks, 5)", "max(k_blocks - 5, 0)"),
+        ("k_blocks // 3", "k_blocks - k_blocks // 3"),
+        ("k_blocks * (k_blocks > 6)", "k_blocks * (k_blocks <= 6)"),
+        ("k_blocks % 4", "k_blocks // 4 * 4"),
+    ],
+)
+def test_analyzed_work_tiles_represent_all(counts: tuple[str, ...]) -> None:
+    """Broken programs are refused for the same reasons as if all trip counts were analyzed."""
+    made = in_parts(*counts)
+    seen: Counter[bool] = Counter()
+    for seed in range(9):
+        protocol = ProtocolIndex(mutated(random.Random(f"trips {counts} {seed}"), made))
+        found = kinds(protocol)
+        assert exhaustive(protocol, 12) <= found, (counts, seed)
+        seen[bool(found)] += 1
+    assert seen[True] > 2
+
+
+@pytest.mark.parametrize("most", [3, 20, 177])
+def test_only_a_loop_behind_a_threshold_is_wrong(most: int) -> None:
+    """Released while wgmma reads: in k-blocks that no trip count around the stages reaches."""
+    right = in_parts(f"min(k_blocks, {most})", f"max(k_blocks - {most}, 0)")
+    assert not find_problems(ProtocolIndex(right))
+    late = WHOLE.replace("k_blocks", f"max(k_blocks - {most}, 0)")
+    late = late.replace(
+        "await mma 1\n          - release ab lag 1", "release ab lag 1\n          - await mma 1"
+    )
+    early = WHOLE.replace("k_blocks", f"min(k_blocks, {most})")
+    wrong = program("gemm", mma=[[WHOLE, early + late]])
+    assert "MmaStillReads" in kinds(ProtocolIndex(wrong))
+
+
+def test_counts_whose_combinations_are_unknown_are_an_error() -> None:
+    m, n, k = ("*".join([f"({name} + 1)"] * 3) for name in ("m", "n", "k_blocks"))
+    count = ["- repeat: k_blocks", f"- repeat: k_blocks * ({m} + {n} != {k})"]  # Fermat's theorem
+    made = program(
+        "gemm", mma=[count, ["fields: {k_blocks: {}}", "fields: {k_blocks: {}, m: {}, n: {}}"]]
+    )
+    with pytest.raises(UndecidedCounts):
+        kinds(ProtocolIndex(made))
