@@ -233,6 +233,7 @@ def _work() -> Schema:
             "value": _about(EXPRESSION, "Scheduler: the same for every work tile, over symbols."),
             "min": _about(EXPRESSION, "Smallest value. Default 0."),
             "max": _about(EXPRESSION, "Largest value."),
+            "multiple_of": _about(EXPRESSION, "Every value is a multiple of it."),
             "default": _about(EXPRESSION, "Value where the tile scheduler has no such field."),
             "index_within": _about(within, "Numbers 0, 1, ... the work tiles of one value."),
             "along": _about(
@@ -254,6 +255,7 @@ def _work() -> Schema:
         "tiles": _about(EXPRESSION, "Scheduler: number of work tiles, over symbols."),
         "cluster": _about(_list(EXPRESSION, 2, 2), "Scheduler: CTAs along x and y of a cluster."),
         "fields": fields,
+        "where": _about(_list(EXPRESSION, 0), "What fields and symbols of every tile meet."),
     }
     keys = parse_params.WORK_KEYS
     return _table(properties, keys, ["kind"], description="The work tile of every role.")
@@ -335,6 +337,11 @@ def _port() -> Schema:
         "shape": LAYOUT["shape"],
         "strides": LAYOUT["strides"],
         "tile": _about(tile, "Reached through a tensor map. Derived where the tile is swizzled."),
+        "at": _about(
+            _list(EXPRESSION),
+            "Coordinates of each copy or store, over work fields, symbols, `trip` (turns of the "
+            "innermost repeat) and `warp` (of the role).",
+        ),
         "align": _about(_words(*parse_ports.ALIGNMENTS), "Of the base, in bytes. Default 16."),
         "scratch": _about(BOOLEAN, "Memory of the launcher between components of the kernel."),
         "init": _about(_words(*parse_ports.INITS), "Scratch: its contents at launch."),

@@ -7,7 +7,8 @@ from functools import cached_property
 from pipelink_rules.audit.decode_ptx import registers_of
 from pipelink_rules.toolkit.ptx import Function, Statement
 
-_DATA = re.compile(r"(?!ld|call)[\w.]+\s+%f[d\d]")  # floating-point registers are never known
+# Floating-point registers are never known; what does more than compute one stays.
+_DATA = re.compile(r"(?!ld|call|atom|red|shfl|st|elect)[\w.]+\s+%f[d\d]")
 _FLOAT_ACCESS = re.compile(
     r"(?:(ld\.f32)\s+%f\d+,\s*|(st\.f32)\s+)\[(%rd\d+)(?:\+(-?\d+))?\](?:\s*,\s*%f\d+)?"
 )

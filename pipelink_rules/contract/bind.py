@@ -231,7 +231,9 @@ def _substitute(noun: Any, values: Mapping[str, Value], findings: DiagnosticSink
         value = getattr(noun, item.name)
         if item.name in ("dtype", "accumulate", "rounds_to"):
             changes[item.name] = values.get(value, value)
-        elif item.name != "where" and (isinstance(value, tuple) or dataclasses.is_dataclass(value)):
+        elif isinstance(noun, Contract) and item.name == "where":
+            continue  # conditions on the parameters themselves: they have been checked
+        elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
             changes[item.name] = _substitute(value, values, findings)
     return replace(noun, **changes)  # type: ignore[type-var]
 

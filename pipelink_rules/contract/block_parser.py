@@ -327,7 +327,13 @@ NAMED = {
     "field": "a work field, which varies between work tiles",
 }
 
-_PLURAL = {"param": "parameters", "symbol": "symbols", "field": "work fields"}
+_PLURAL = {
+    "param": "parameters",
+    "symbol": "symbols",
+    "field": "work fields",
+    "place": "`trip` and `warp`",
+}
+PLACES = ("trip", "warp")  # turns of the innermost repeat, warp of the role: of `at`
 LONGEST_MESSAGE = 240  # characters
 
 
@@ -368,7 +374,7 @@ class ContractSink(DiagnosticSink):
 
     def check_names(self, expr: Expr, clause: str, scope: Collection[str]) -> None:
         """Reports PL0031 for every name that is unknown, or of a kind that is not in `scope`."""
-        known = self.known
+        known = self.known | (dict.fromkeys(PLACES, "place") if "place" in scope else {})
         for name in () if self.incomplete else sorted(expression.names(expr)):
             span = expression.name_span(expr, name)
             if name not in known:

@@ -21,7 +21,7 @@ bytes, align of a buffer                 the box of the store that reads it
 roles, count of a named barrier          the roles that name it: 32 threads a warp
 accumulate                               f32 fragments and tensor memory
 arch                                     sm_90a for wgmma, sm_100a for tensor memory
-tile and its parameters, fields          the file of the work kind
+tile and its parameters, fields, `where` the file of the work kind
 
 The file of a work kind, what all components that process such work tiles agree on, is
 `kinds/<kind>.yaml` beside the component or above it, else among the components of PipeLink.
@@ -43,6 +43,7 @@ from pipelink_rules.contract.yaml_tree import (
     parse_yaml,
     read_text,
 )
+from pipelink_rules.expression.parse import FUNCTIONS
 from pipelink_rules.files.installed_files import shipped
 from pipelink_rules.model.source_span import Span
 
@@ -88,6 +89,7 @@ class WorkKind:
     name: str
     tile: dict[str, MappingNode]  # parameter -> its clauses
     fields: dict[str, MappingNode]  # field -> its clauses
+    where: tuple[ScalarNode, ...]  # conditions that every work tile meets
 
 
 def _find_kind(name: str, contract: str) -> WorkKind | None:
@@ -113,12 +115,20 @@ def _kind_folders(contract: str) -> Iterator[Path]:
 @lru_cache(maxsize=64)
 def _read_kind(path: Path, changed: int) -> WorkKind:
     nodes = parse_yaml(read_text(path, str(path)), str(path))
-    return WorkKind(path.stem, _named_mappings(nodes, "tile"), _named_mappings(nodes, "fields"))
+    clauses = (
+        {key.text: value for key, value in nodes.entries} if isinstance(nodes, MappingNode) else {}
+    )
+    where = clauses.get("where")
+    conditions = where.items if isinstance(where, SequenceNode) else ()
+    return WorkKind(
+        path.stem,
+        _named_mappings(clauses.get("tile")),
+        _named_mappings(clauses.get("fields")),
+        tuple(item for item in conditions if isinstance(item, ScalarNode)),
+    )
 
 
-def _named_mappings(nodes: object, key: str) -> dict[str, MappingNode]:
-    entries = nodes.entries if isinstance(nodes, MappingNode) else ()
-    table = next((value for name, value in entries if name.text == key), None)
+def _named_mappings(table: Node | None) -> dict[str, MappingNode]:
     inner = table.entries if isinstance(table, MappingNode) else ()
     return {name.text: value for name, value in inner if isinstance(value, MappingNode)}
 
@@ -193,6 +203,7 @@ class _Deriver:
             self._tile(kind)
         if kind is not None:
             self._fields(kind)
+            self._conditions(kind)
         self.top.put("work", work.node())
 
     def _tile(self, kind: WorkKind) -> None:
@@ -219,6 +230,19 @@ class _Deriver:
                     entries = tuple(item for item in entries if item[0].text != "default")
                 fields.put(name.text, MappingNode(entries, node.span))
         self.work.store("fields", fields)
+
+    def _conditions(self, kind: WorkKind) -> None:
+        """The conditions of the kind on fields, symbols and parameters that the component has."""
+        names = {name.text for name, _ in ClauseTable(self.work.get("fields")).entries}
+        for key in ("params", "symbols"):
+            names |= {name.text for name, _ in ClauseTable(self.top.get(key)).entries}
+        met = [
+            ScalarNode(node.text, True, self.work.span, derived=True)
+            for node in kind.where
+            if set(re.findall(_NAME, node.text)) - set(FUNCTIONS) <= names
+        ]
+        if met:
+            self.work.fill("where", SequenceNode(tuple(met), self.work.span))
 
     def _numeric(self) -> None:
         if self._spaces() & {"registers", "tensor_memory"}:

@@ -11,8 +11,8 @@ CODEGEN_FLAGS = ("ftz", "prec-div", "prec-sqrt", "fmad")
 
 PARAM_KEYS = clauses("type* in min max multiple_of default")
 SYMBOL_KEYS = clauses("min max multiple_of")
-WORK_KEYS = clauses("kind* direction* tile* tiles cluster fields*")
-FIELD_KEYS = clauses("value min max default index_within along")
+WORK_KEYS = clauses("kind* direction* tile* tiles cluster fields* where")
+FIELD_KEYS = clauses("value min max multiple_of default index_within along")
 WITHIN_KEYS = clauses("field* of*")
 AXES = ("x", "y")  # of a cluster
 NUMERIC_KEYS = clauses("accumulate rounds_to deterministic nan flags")
@@ -106,6 +106,7 @@ def parse_work(top: Block) -> Work | None:
                 *_index_within(inner, name),
                 along=_axes(inner),
                 default=inner.expr("default", COMPILE_TIME),
+                multiple_of=inner.expr("multiple_of", COMPILE_TIME),
                 span=inner.span,
             )
         )
@@ -124,6 +125,7 @@ def parse_work(top: Block) -> Work | None:
         tuple(fields),
         block.expr("tiles", LAUNCH_TIME),
         _cluster(block),
+        block.exprs("where", (*LAUNCH_TIME, "field"), may_be_empty=True),
         block.span,
     )
 

@@ -45,6 +45,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "shape": ("tensor_memory", "registers", "global"),
     "strides": ("global",),
     "tile": ("global",),
+    "at": ("global",),
     "align": ("global",),
     "scratch": ("global",),
     "init": ("global",),
@@ -70,6 +71,7 @@ BARRIER_KEYS = clauses("roles* count*")
 COMPILE_TIME = ("param",)
 LAUNCH_TIME = ("param", "symbol")
 PER_ITEM = ("param", "field")
+PER_ACCESS = (*LAUNCH_TIME, "field", "place")
 MOST_STAGES = 32
 STAGES_OF_PRODUCER = "the producer declares the number of stages"
 
@@ -133,6 +135,7 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
         tx_bytes=block.expr("tx_bytes", PER_ITEM),
         stages=_parse_stages(block),
         raw=block.flag("raw", False),
+        at=_parse_coordinates(block),
         fragment=block.word("fragment", FRAGMENTS, ""),
         in_place=word.text if word else "",
         pending=block.integer("pending", 0, 0, 16),
@@ -290,6 +293,14 @@ def _parse_along(block: Block) -> tuple[str, ...] | None:
             where = block.named("along")
             block.sink.unknown("PL0016", "work field", node.text, where, node.span, fields)
     return tuple(sorted(set(found)))
+
+
+def _parse_coordinates(block: Block) -> tuple[Expr, ...]:
+    """Parse `at`: one coordinate for each mode of the shape."""
+    at, shape = block.exprs("at", PER_ACCESS), block.nodes.get("shape")
+    if at and isinstance(shape, SequenceNode) and len(at) != len(shape.items):
+        block.wrong_extents("at", at, f"{plural(len(shape.items), 'coordinate')} like `shape`")
+    return at
 
 
 def _check_scratch(block: Block, out: bool) -> None:

@@ -123,6 +123,9 @@ class Port:
     scope: str = ""  # the threads that it synchronizes: "cta", "cluster", "gpu" or "sys"
     # ring, global
     raw: bool = False  # the component issues its own copies and barrier operations
+    # global: coordinates of each copy or store, one per mode, over fields, symbols, `trip` (turns of
+    # the innermost repeat) and `warp` (of the role); () = not declared
+    at: tuple[Expr, ...] = ()
     # scalar
     type: str = ""
     span: Span | None = None
@@ -212,6 +215,7 @@ class WorkField:
     index_count: Expr | None = None  # over parameters
     along: tuple[str, ...] = ()  # scheduler: axes ("x", "y") of a cluster along which it varies
     default: Expr | None = None  # its value where the tile scheduler has no such field
+    multiple_of: Expr | None = None  # every value is a multiple of it
     span: Span | None = None
 
 
@@ -225,6 +229,7 @@ class Work:
     fields: tuple[WorkField, ...]
     tiles: Expr | None = None  # scheduler: number of work tiles in the grid, over symbols
     cluster: tuple[Expr, ...] = ()  # scheduler: CTAs along x and y of a cluster; () = one CTA
+    where: tuple[Expr, ...] = ()  # conditions on fields and symbols that every work tile meets
     span: Span | None = None
 
 

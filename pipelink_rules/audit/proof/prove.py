@@ -1,0 +1,170 @@
+"""The proof of one role: PTX and variant -> Proof, or the difference, or the reason why not.
+
+Proved is, for every number of trips, stage count, first item, work tile, warp and lane that the
+contract admits: the operations are those of the body, in order, on the right item, with the right
+bytes, destination and coordinates, and every access to memory lies in what the contract gives.
+Values are not proved: what is added, multiplied or rounded is the tests' business.
+"""
+
+import re
+import time
+
+from pipelink_rules.audit.control_flow import function_code
+from pipelink_rules.audit.proof.body import Body
+from pipelink_rules.audit.proof.execute import Executor
+from pipelink_rules.audit.proof.inputs import Inputs
+from pipelink_rules.audit.proof.machine import Machine, shown
+from pipelink_rules.audit.proof.races import refuse_races, refuse_same_stage
+from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.verdict import (
+    DeadPathError,
+    Proof,
+    RefutedError,
+    UnprovedError,
+)
+from pipelink_rules.model.contract import Role
+from pipelink_rules.model.variant import Variant
+from pipelink_rules.solver import terms
+from pipelink_rules.solver.queries import UndecidedError, exclusive
+from pipelink_rules.solver.terms import Pointer
+from pipelink_rules.toolkit.ptx import Function, Module
+
+
+_LOCAL = re.compile(r"\.local\b[^;]*?([\w$]+)\s*\[")  # variables of the function
+
+
+def prove_role(module: Module, variant: Variant, role: Role) -> Proof:
+    """Prove that a role's code performs its body.
+
+    Raise RefutedError with a counterexample where it does not, UnprovedError where the proof does
+    not go through.
+    """
+    ports = [port for port in variant.contract.ports if port.role == role.name]
+    if any(port.raw for port in ports):
+        raise UnprovedError("raw ports, whose instructions are not modeled")
+    with exclusive:
+        start = time.perf_counter()
+        try:
+            proof = _prove(module, variant, role)
+        except UndecidedError as why:
+            raise UnprovedError(f"the solver gave up on: {why}") from None
+        except RecursionError:
+            raise UnprovedError("code that is nested too deeply") from None
+        finally:
+            terms.forget_terms()
+        return Proof(**{**vars(proof), "seconds": time.perf_counter() - start})
+
+
+def _prove(module: Module, variant: Variant, role: Role) -> Proof:
+    function = module.function(variant.symbol(role.name))
+    if function is None:
+        raise UnprovedError("no code for this role")
+    inputs = Inputs(variant.contract, role)
+    tensor = {port.name for port in variant.contract.ports if port.space == "tensor_memory"}
+    machine = Machine(inputs, module, Body(role.body, frozenset(tensor)))
+    machine.require_consistent()
+    try:
+        return _run(machine, function)
+    except RefutedError as why:
+        if why.model is not None:
+            why.values = inputs.values(why.model)
+        raise
+
+
+def _run(machine: Machine, function: Function) -> Proof:
+    code = function_code(function)
+    executor = Executor(machine, code)
+    try:
+        ends = executor.run(_start(machine, code.parameters, function.body))
+        ends = [one for end in ends for one in _finished(machine, end)]
+        if not ends:
+            raise UnprovedError("no path that reaches the end")
+    except UnprovedError:
+        machine.discharge(definite=True)  # a difference that has been seen counts more
+        raise
+    machine.discharge()
+    refuse_races(machine)
+    refuse_same_stage(machine, ends)
+    _require_accesses(machine)
+    return Proof(
+        executor.relations,
+        machine.accesses,
+        machine.performed,
+        machine.queries.asked,
+    )
+
+
+def _start(machine: Machine, parameters: tuple[str, ...], body_text: str) -> State:
+    inputs = machine.inputs
+    body = inputs.body_state(machine.body.start)
+    if machine.body.nodes[machine.body.start].count is not None:
+        body.turns[machine.body.start] = 0
+    state = State(body, memory=dict(inputs.memory))
+    given = (Pointer("relocations", 0), Pointer("ports", 0), Pointer("work", 0), inputs.thread)
+    state.registers = dict(zip(parameters, given, strict=False))
+    for name in _LOCAL.findall(body_text):
+        state.registers[name] = Pointer(f"local {name}", 0)
+    return state
+
+
+def _finished(machine: Machine, state: State) -> list[State]:
+    """Refute an end before the body's end, or with cursors that stand elsewhere."""
+    found = []
+    for one, number in machine.next_operations(state):
+        op = machine.body.nodes[number].op if number is not None else None
+        try:
+            if op is not None:
+                machine.refute(one, _never(shown(op)))
+            if one.group:
+                machine.refute(one, _never("wgmma.commit_group"))
+            for name, offset in machine.inputs.cursors.items():
+                cursor = tuple(one.memory["ports", offset + at] for at in (0, 4))
+                following = one.body.rings[name].next
+                goal = terms.both(
+                    *(
+                        terms.bits(a, 32) == terms.bits(b, 32)
+                        for a, b in zip(cursor, following, strict=True)
+                    )
+                )
+                machine.need(one, goal, _other_end(name))
+        except DeadPathError:
+            continue
+        found.append(one)
+    return found
+
+
+def _never(what: str) -> RefutedError:
+    return RefutedError(
+        "PL0934",
+        f"never performs `{what}`",
+        expected=what,
+        found="the end of the work tile",
+    )
+
+
+def _other_end(ring: str) -> RefutedError:
+    return RefutedError(
+        "PL0916",
+        f"leaves the cursor of `{ring}` at another item than the next",
+        target=ring,
+        expected="one pl_ring_advance for each item",
+        found="another stage or phase at the end of the work tile",
+    )
+
+
+def _require_accesses(machine: Machine) -> None:
+    """Refute a `read` or `write` that no path performs."""
+    for node in machine.body.nodes:
+        if node.op is None or not node.is_access:
+            continue
+        home = machine.in_place.get(node.op.target, node.op.target)
+        if (node.op.verb, home) not in machine.accessed:
+            what = f"{node.op.verb} {node.op.target}"
+            raise RefutedError(
+                "PL0931",
+                f"never performs `{what}`",
+                op=node.op,
+                target=node.op.target,
+                expected=what,
+                found="no such access by any warp",
+            )

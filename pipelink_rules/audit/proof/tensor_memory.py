@@ -1,0 +1,135 @@
+"""Calls of the runtime for tensor memory (sm_100a): tcgen05.mma, commit, load, store and fences."""
+
+from collections.abc import Callable, Sequence
+
+from pipelink_rules.audit.proof.machine import Machine, shown
+from pipelink_rules.audit.proof.memory import allowed_clause
+from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.values import cursor_at, ring_of
+from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
+from pipelink_rules.audit.proof.wgmma import OperandTile, check_operand, operand_ring
+from pipelink_rules.contract.item_layout import tensor_columns
+from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.model.contract import Operation
+from pipelink_rules.solver import terms
+from pipelink_rules.solver.terms import DATA, Term
+
+Call = Callable[[Machine, State, Sequence[Term]], list[State] | None]
+_LOADED = 32  # columns of one tcgen05.ld.32x32b.x32 (PTX ISA, tcgen05.ld)
+_STEP = 16  # elements of K of one tcgen05.mma.kind::f16
+
+
+def _mma(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State] | None:
+    """One k-step of an item; the k-steps of one item are one `mma` of the contract."""
+    accumulators = ring_of(machine, arguments[0])
+    cursor = cursor_at(state, arguments[1])
+    ring = operand_ring(machine, state, arguments[2:4])
+
+    def check(one: State, op: Operation) -> None:
+        if op.source != accumulators:
+            wanted, found = f"mma {ring} -> {op.source}", f"mma {ring} -> {accumulators}"
+            message = f"performs `{found}` where its contract declares `{wanted}`"
+            error = RefutedError(
+                "PL0915", message, op=op, target=ring, expected=wanted, found=found
+            )
+            machine.refute(one, error)
+        machine.same_item(one, accumulators, cursor, "mma")
+        _operands(machine, one, ring, accumulators, arguments[2:4])
+
+    done = machine.body.nodes[state.body.last].op if state.body.last >= 0 else None
+    if done is not None and (done.verb, done.target, done.source) == ("mma", ring, accumulators):
+        machine.converged(state, f"mma {ring}")
+        check(state, done)
+        return None
+    return machine.event(state, "mma", ring, check)
+
+
+def _operands(
+    machine: Machine, state: State, ring: str, accumulators: str, descriptors: Sequence[Term]
+) -> None:
+    rows, columns = (
+        evaluate(extent, {})
+        for extent in machine.inputs.contract.port(accumulators).members[0].shape
+    )
+    members = machine.inputs.rings[ring].port.members
+    for number, (descriptor, extent) in enumerate(zip(descriptors, (rows, columns), strict=True)):
+        tile = OperandTile(members[number], "AB"[number], extent, version=2)
+        check_operand(machine, state, ring, tile, descriptor)
+
+
+def _commit(direction: str) -> Call:
+    """tcgen05.commit on the empty barrier of a ring that is read, on the full one of another."""
+
+    def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
+        ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+        right = machine.inputs.rings[ring].port.direction == direction
+
+        def check(one: State, op: Operation) -> None:
+            if not op.source or not right:
+                found = f"commit mma -> {ring}" + ("" if right else ", on the other barrier")
+                message = f"performs `{found}` where its contract declares `{shown(op)}`"
+                error = RefutedError(
+                    "PL0915", message, op=op, target=ring, expected=shown(op), found=found
+                )
+                machine.refute(one, error)
+            machine.same_item(one, ring, cursor, "commit")
+
+        return machine.event(state, "commit", ring, check)
+
+    return call
+
+
+def _columns(kind: str) -> Call:
+    def call(machine: Machine, state: State, arguments: Sequence[Term]) -> None:
+        ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+        machine.converged(state, f"{kind} {ring}")
+        machine.accesses += 1
+        if state.body.rings[ring].current is None:
+            raise UnprovedError("an access to tensor memory before an item is held")
+        allowed_clause(machine, state, kind, ring)
+        machine.same_item(state, ring, cursor, kind)
+        thread, first = arguments[2], arguments[3]
+        if thread is DATA or first is DATA:
+            raise UnprovedError("an access to tensor memory at a place that depends on data")
+        _place(machine, state, kind, ring, thread, first)
+
+    return call
+
+
+def _place(machine: Machine, state: State, kind: str, ring: str, thread: Term, first: Term) -> None:
+    columns = tensor_columns(machine.inputs.rings[ring].port)
+    error = RefutedError(
+        "PL0930",
+        f"has a {kind} outside of the current item of `{ring}`",
+        target=ring,
+        expected=f"columns 0 to {columns - 1}, the rows of the thread",
+        found="other columns or rows",
+    )
+    rows = terms.bits(thread, 32) & 127 == terms.bits(machine.inputs.thread, 32) & 127
+    machine.oblige(state, rows, error)
+    machine.oblige_inside(state, terms.bits(first, 32), _LOADED, columns, error)
+
+
+def _await(kind: str) -> Call:
+    return lambda machine, state, _: machine.event(state, "await", f"tensor {kind}", _nothing)
+
+
+def _fence(place: str) -> Call:
+    return lambda machine, state, _: machine.event(state, "fence", f"tensor {place}", _nothing)
+
+
+def _nothing(state: State, op: Operation) -> None:
+    return
+
+
+TENSOR_CALLS: dict[str, Call] = {
+    "pl_tensor_mma": _mma,
+    "pl_mma_commit_empty": _commit("in"),
+    "pl_mma_commit_full": _commit("out"),
+    "pl_tensor_load_32": _columns("read"),
+    "pl_tensor_store_32": _columns("write"),
+    "pl_tensor_await_load": _await("load"),
+    "pl_tensor_await_store": _await("store"),
+    "pl_tensor_fence_before": _fence("before"),
+    "pl_tensor_fence_after": _fence("after"),
+}
