@@ -111,7 +111,7 @@ def place_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Time the audit of every role of every object of a build."""
-    from pipelink_rules.audit.audit_role import audit_roles
+    from pipelink_rules.audit.audit_component import audit_component
     from pipelink_rules.contract.sidecar import load_sidecar
     from pipelink_rules.toolkit.ptx import read_ptx
 
@@ -126,7 +126,7 @@ def audit_rows(arguments: argparse.Namespace) -> list[dict[str, Any]]:
                 variant, contract=dataclasses.replace(variant.contract, roles=(role,))
             )
             took = _median(
-                lambda module=module, alone=alone: audit_roles(module, alone),
+                lambda module=module, alone=alone: audit_component(module, alone),
                 arguments.times,
                 time.process_time,
             )

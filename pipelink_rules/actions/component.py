@@ -13,7 +13,7 @@ from typing import ClassVar
 from pipelink_rules.actions.header_deps import require_declared
 from pipelink_rules.actions.prebuilt import finished_files
 from pipelink_rules.actions.requests import CompileRequest
-from pipelink_rules.audit.audit_role import audit_roles
+from pipelink_rules.audit.audit_component import ComponentAudit, audit_component
 from pipelink_rules.compile.object import compile_unit
 from pipelink_rules.compile.options import classify_options
 from pipelink_rules.compile.ptx_scan import Sources, scan
@@ -26,7 +26,7 @@ from pipelink_rules.files.atomic import sha256, write_bytes, write_text
 from pipelink_rules.files.codec import read_json, write_json
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.source_span import Span
-from pipelink_rules.model.variant import BuildRecord, Measured, Variant, WeakSymbol
+from pipelink_rules.model.variant import BuildRecord, Measured, RoleVerdict, Variant, WeakSymbol
 from pipelink_rules.toolkit.command_lines import Unit, fatbin_argv, nvlink_argv
 from pipelink_rules.toolkit.compiler_errors import Subject, compile_checked
 from pipelink_rules.toolkit.fatbin import codegen_of
@@ -50,6 +50,7 @@ class ObjectRecord:
     weak: tuple[WeakSymbol, ...]
     codegen: tuple[tuple[str, str], ...]
     warnings: str = ""
+    verdicts: tuple[RoleVerdict, ...] = ()
 
 
 def compile_component(
@@ -99,7 +100,8 @@ def compile_component(
             ),
             weak=compiled.weak,
             codegen=codegen_of(compiled.fatbin, toolkit),
-            warnings="\n".join(filter(None, [compiled.warnings, audited])),
+            warnings="\n".join(filter(None, [compiled.warnings, _summaries(audited)])),
+            verdicts=audited.verdicts,
         )
         os.replace(compiled.fatbin, folder / f"{stem}.fatbin")
         os.replace(compiled.ptx, folder / f"{stem}.shadow.ptx")
@@ -149,6 +151,7 @@ def probe_component(request: CompileRequest, runtime: str, toolkit: Toolkit) -> 
         probe=probes,
         weak=record.weak,
         codegen=record.codegen,
+        verdicts=record.verdicts,
         extra=(("arch", arch),),
     )
     write_text(folder / f"{stem}.interface.json", dump_interface(measured))
@@ -175,16 +178,23 @@ def _one_source(sources: Sequence[str | Path], folder: Path, stem: str) -> str:
 
 def _check_code(
     code: str, variant: Variant, sources: Sources, includes: Iterable[str | Path], strict: bool
-) -> str:
-    """Raise errors of the scan and the audit of PTX; return one line per inconclusive audit."""
+) -> ComponentAudit:
+    """Raise errors of the scan and the audit of PTX; return the verdicts."""
     module = read_ptx(code)
     violations = scan(module, variant, sources, runtime_operations(includes))
     if violations:
         raise PipelinkError(violations)
-    audited = audit_roles(module, variant, strict=strict)
-    if any(item.severity == "error" for item in audited):
-        raise PipelinkError(audited)
-    return "\n".join(f"warning[{item.code}]: {item.message}: {item.found}" for item in audited)
+    audited = audit_component(module, variant, strict=strict)
+    if any(item.severity == "error" for item in audited.diagnostics):
+        raise PipelinkError(audited.diagnostics)
+    return audited
+
+
+def _summaries(audited: ComponentAudit) -> str:
+    """Return one line for each inconclusive audit."""
+    return "\n".join(
+        f"warning[{item.code}]: {item.message}: {item.found}" for item in audited.diagnostics
+    )
 
 
 def runtime_operations(includes: Iterable[str | Path]) -> frozenset[str]:
@@ -247,7 +257,7 @@ def unpack_prebuilt(
     if digest != variant.digest:
         raise _mismatch(sidecar, sidecar, f"variant {digest}", f"variant {variant.digest}")
     code = code_of_object(delivered[0], arch, toolkit, out_dir)
-    warnings = _check_code(code, variant, Sources({}), includes, strict)
+    audited = _check_code(code, variant, Sources({}), includes, strict)
     for path in delivered:
         write_bytes(Path(out_dir, path.name), path.read_bytes())
     record = ObjectRecord(
@@ -257,10 +267,11 @@ def unpack_prebuilt(
         objects=build.objects,
         weak=build.weak,
         codegen=build.codegen,
-        warnings=warnings,
+        warnings=_summaries(audited),
+        verdicts=audited.verdicts,
     )
     write_json(Path(out_dir, f"{stem}.object.json"), record)
-    return warnings
+    return record.warnings
 
 
 def _mismatch(sidecar: str, name: str, expected: str, found: str) -> PipelinkError:

@@ -30,7 +30,7 @@ from pipelink_rules.audit.raw_lanes import LocatedDifference, compare_lanes
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
-from pipelink_rules.model.contract import Operation, Port, Role
+from pipelink_rules.model.contract import RINGS, Operation, Port, Role
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
@@ -38,38 +38,23 @@ _SHOWN_EVENTS = 3  # events before the difference that a diagnostic quotes
 _BASE_TILES = 2  # work tiles in which a field is changed: the last ones, which do the most
 
 
-def audit_roles(module: Module, variant: Variant, *, strict: bool = False) -> list[Diagnostic]:
-    """Return the first difference of each role; an inconclusive audit is a warning.
-
-    strict: an inconclusive audit is an error.
-    """
-    diagnostics = []
-    for role in variant.contract.roles:
-        if module.function(variant.symbol(role.name)) is None:
-            continue
-        found = _audit_role(module, variant, role)
-        if found is not None:
-            softer = found.code == "PL0932" and not strict
-            diagnostics.append(replace(found, severity="warning") if softer else found)
-    return diagnostics
-
-
-def _audit_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+def interpret_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    """Return the first difference that a run of the role's code shows; PL0932 if inconclusive."""
     try:
         if role.scheduler:
             difference = scheduler_difference(module, variant, role)
-            return None if difference is None else _diagnostic(variant, role, difference)
+            return None if difference is None else describe_difference(variant, role, difference)
         return _compare(module, variant, role)
     except RestrictionError as why:
         found = Difference(
             why.code, why.message, None, why.target or role.name, why.expected, why.found
         )
-        diagnostic = _diagnostic(variant, role, found)
+        diagnostic = describe_difference(variant, role, found)
         return replace(diagnostic, suggestions=why.suggestions) if why.suggestions else diagnostic
     except InconclusiveError as why:
         wanted = "operations that do not depend on data"
         unclear = Difference("PL0932", "is inconclusive", None, role.name, wanted, str(why))
-        return _diagnostic(variant, role, unclear)
+        return describe_difference(variant, role, unclear)
 
 
 def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
@@ -79,8 +64,8 @@ def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     raw = any(port.raw for port in variant.contract.ports if port.role == role.name)
     differences = compare_lanes if raw else _warp_differences
     for found in differences(run, expected, done):
-        return _diagnostic(variant, role, found.difference, found)
-    return _missing_access(variant, role, done, expected) or _arrivals(run)
+        return describe_difference(variant, role, found.difference, found)
+    return _missing_access(variant, role, done, expected) or arrivals_difference(variant, role)
 
 
 def _warp_differences(
@@ -114,7 +99,7 @@ def _missing_access(
         access = f"{op.verb} {op.target}"
         what, found = f"never performs `{access}`", "no such access by any warp"
         difference = Difference("PL0931", what, op, op.target, access, found)
-        return _diagnostic(variant, role, difference)
+        return describe_difference(variant, role, difference)
     return None
 
 
@@ -147,29 +132,25 @@ def _part_of_a_warp(difference: Difference) -> Difference:
     return replace(difference, message=f"diverges within a warp: lane 31 {difference.message}")
 
 
-def _arrivals(run: RoleRun) -> Diagnostic | None:
+def arrivals_difference(variant: Variant, role: Role) -> Diagnostic | None:
     """Return PL0933 unless a port declares one arrival per warp: the runtime elects one lane."""
-    variant, role, warps = run.variant, run.role, evaluate(run.role.warps, {})
-    counting = {ring.name for ring in run.case.names.rings.values()}
-    counting |= {
-        port.name
-        for port in variant.contract.ports
-        if (port.role, port.space, port.direction) == (role.name, "counter", "out")
-    }
-    for name in sorted(counting):
-        port = variant.contract.port(name)
+    warps = evaluate(role.warps, {})
+    for port in sorted(variant.contract.ports, key=lambda port: port.name):
+        counts = port.space in RINGS or (port.space, port.direction) == ("counter", "out")
+        if port.role != role.name or not counts or port.raw:
+            continue
         declared = evaluate(port.arrivals, {})
-        if declared != warps and not port.raw:
+        if declared != warps:
             unit = "signal" if port.space == "counter" else "item"
             what = f"performs {plural(warps, 'arrival')} per {unit} on `{port.name}` where its "
             what += f"contract declares {declared}"
             wanted, found = f"arrivals: {declared}", f"arrivals: {warps}, one by each warp"
             difference = Difference("PL0933", what, None, port.name, wanted, found)
-            return _diagnostic(variant, role, difference)
+            return describe_difference(variant, role, difference)
     return None
 
 
-def _diagnostic(
+def describe_difference(
     variant: Variant, role: Role, difference: Difference, found: LocatedDifference | None = None
 ) -> Diagnostic:
     contract = variant.contract

@@ -234,8 +234,8 @@ def _substitute(noun: Any, values: Mapping[str, Value], findings: DiagnosticSink
         elif isinstance(noun, Contract) and item.name == "where":
             continue  # conditions on the parameters themselves: they have been checked
         elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
-            changes[item.name] = _substitute(value, values, findings)
-    return replace(noun, **changes)  # type: ignore[type-var]
+            changes[item.name] = _substitute(value, values, found)
+    return replace(noun, **changes)
 
 
 def _round_registers(role: Role) -> Role:

@@ -123,8 +123,8 @@ class Port:
     scope: str = ""  # the threads that it synchronizes: "cta", "cluster", "gpu" or "sys"
     # ring, global
     raw: bool = False  # the component issues its own copies and barrier operations
-    # global: coordinates of each copy or store, one per mode, over fields, symbols, `trip` (turns of
-    # the innermost repeat) and `warp` (of the role); () = not declared
+    # global: coordinates of each copy or store, one per mode, over fields, symbols, `trip` (turns
+    # of the innermost repeat) and `warp` (of the role); () = not declared
     at: tuple[Expr, ...] = ()
     # scalar
     type: str = ""

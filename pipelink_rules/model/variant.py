@@ -57,6 +57,19 @@ class WeakTable:
     symbols: tuple[WeakSymbol, ...]
 
 
+PROVED, TESTED, INCONCLUSIVE = "proved", "tested", "inconclusive"
+
+
+@dataclass(frozen=True)
+class RoleVerdict:
+    """What the audit says of a role's code: proved, tested or inconclusive; why not proved."""
+
+    component: str
+    role: str
+    verdict: str
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class BuildRecord:
     """The `build:` half of a sidecar: how the object was made; never read by check or place."""
@@ -68,4 +81,5 @@ class BuildRecord:
     probe: tuple[tuple[str, Measured], ...] = ()
     weak: tuple[WeakSymbol, ...] = ()
     codegen: tuple[tuple[str, str], ...] = ()  # ftz, prec_div, ... as the compiler reports them
+    verdicts: tuple[RoleVerdict, ...] = ()  # of the audit, role by role
     extra: tuple[tuple[str, str], ...] = field(default_factory=tuple)

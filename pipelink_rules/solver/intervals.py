@@ -1,8 +1,8 @@
 """Bounds of bit-vector terms, and bit-vector goals as linear integers.
 
-Most obligations of a proof are ranges of addresses.  Unsigned intervals decide the easy ones without
-a solver; where they show that nothing wraps, the rest are linear over the integers, which Z3 decides
-in a tenth of the time of bit-vectors.
+Most obligations of a proof are ranges of addresses.  Unsigned intervals decide the easy ones
+without a solver; where they show that nothing wraps, the rest are linear over the integers, which
+Z3 decides in a tenth of the time of bit-vectors.
 """
 
 from collections.abc import Callable, Sequence
@@ -258,7 +258,7 @@ class Linear:
         return self._term(kid), *self._intervals.of(kid)
 
     def _positive(self, term: Term) -> bool:
-        return self._intervals.of(term)[1] < 1 << (term.size() - 1)
+        return bool(self._intervals.of(term)[1] < 1 << (term.size() - 1))
 
     def _condition(self, term: Term) -> Any:
         if isinstance(term, int):

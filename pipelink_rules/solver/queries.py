@@ -5,7 +5,6 @@ load.  Terms belong to Z3's main context, which one thread may use at a time: `e
 """
 
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import z3  # type: ignore[import-untyped]

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 from corpus import ARGUMENTS, GAPS, HARMLESS, MISMATCHES, Row
 
-from pipelink_rules.audit.audit_role import audit_roles
-from pipelink_rules.model.variant import Variant
+from pipelink_rules.audit.audit_component import audit_component
+from pipelink_rules.model.variant import PROVED, TESTED, Variant
 from pipelink_rules.toolkit.ptx import Module
 
 
@@ -18,16 +18,19 @@ from pipelink_rules.toolkit.ptx import Module
 def test_components_match_their_contracts(
     component: str, unedited: dict[str, Variant], modules: dict[str, Module]
 ) -> None:
-    """Strictly: no audit is inconclusive."""
-    assert audit_roles(modules[component], unedited[component], strict=True) == []
+    """Strictly: every role that calls the runtime is proved."""
+    audited = audit_component(modules[component], unedited[component], strict=True)
+    assert audited.diagnostics == ()
+    raw_or_scheduler = component.startswith(("raw/", "scheduler/"))
+    assert {one.verdict for one in audited.verdicts} == {TESTED if raw_or_scheduler else PROVED}
 
 
 def test_an_audit_takes_less_than_a_quarter_second(
     unedited: dict[str, Variant], modules: dict[str, Module]
 ) -> None:
-    audit_roles(modules["stream/rms_norm"], unedited["stream/rms_norm"])
+    audit_component(modules["stream/rms_norm"], unedited["stream/rms_norm"])
     start = time.process_time()
-    audit_roles(modules["stream/rms_norm"], unedited["stream/rms_norm"])
+    audit_component(modules["stream/rms_norm"], unedited["stream/rms_norm"])
     assert time.process_time() - start < 0.25
 
 
@@ -35,7 +38,7 @@ def test_an_audit_takes_less_than_a_quarter_second(
 def test_mismatch_is_reported(
     row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
 ) -> None:
-    found = audit_roles(modules[row.component], edited(row), strict=True)
+    found = audit_component(modules[row.component], edited(row), strict=True).diagnostics
     assert [(item.code, item.severity) for item in found] == [(row.code, "error")]
     assert found[0].expected and found[0].found and found[0].labels
 
@@ -44,7 +47,8 @@ def test_mismatch_is_reported(
 def test_harmless_edit_is_not_reported(
     row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
 ) -> None:
-    assert audit_roles(modules[row.component], edited(row), strict=True) == []
+    audited = audit_component(modules[row.component], edited(row), strict=True)
+    assert audited.diagnostics == ()
 
 
 @pytest.mark.parametrize("row", GAPS, ids=lambda row: row.label)
@@ -52,7 +56,7 @@ def test_known_gap_has_its_recorded_verdict(
     row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
 ) -> None:
     """A gap that is closed has to be recorded: the row becomes `caught: true`."""
-    found = audit_roles(modules[row.component], edited(row), strict=True)
+    found = audit_component(modules[row.component], edited(row), strict=True).diagnostics
     assert [item.code for item in found] == ([row.code] if row.caught else [])
 
 
@@ -60,7 +64,7 @@ def test_inconclusive_audit_is_a_warning_unless_strict(
     edited: Callable[[Row], Variant], modules: dict[str, Module]
 ) -> None:
     for row in (row for row in MISMATCHES if row.code == "PL0932"):
-        (found,) = audit_roles(modules[row.component], edited(row))
+        (found,) = audit_component(modules[row.component], edited(row)).diagnostics
         assert (found.code, found.severity) == ("PL0932", "warning")
 
 

@@ -193,11 +193,11 @@ def ptx(data: bytes, folder: Path) -> object:
 
 def role_code(data: bytes, folder: Path) -> object:
     """An audit may say anything of a damaged role, but says it."""
-    from pipelink_rules.audit.audit_role import audit_roles
+    from pipelink_rules.audit.audit_component import audit_component
     from pipelink_rules.toolkit.ptx import read_ptx
 
     module = read_ptx(data.decode("utf-8", "replace"))
-    return [audit_roles(module, variant, strict=True) for variant, _ in seeds.raw_roles()]
+    return [audit_component(module, variant, strict=True).diagnostics for variant, _ in seeds.raw_roles()]
 
 
 def log(data: bytes, folder: Path) -> object:

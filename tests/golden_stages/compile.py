@@ -17,7 +17,7 @@ from pathlib import Path
 from link_fixtures import DIGEST, variant_of
 
 from pipelink_rules.actions.component import check_measurements, runtime_operations
-from pipelink_rules.audit.audit_role import audit_roles
+from pipelink_rules.audit.audit_component import audit_component
 from pipelink_rules.compile.options import classify_options
 from pipelink_rules.compile.ptx_scan import Sources, scan
 from pipelink_rules.contract.header import emit_header
@@ -67,7 +67,7 @@ def _findings(case: Path, variant: Variant) -> tuple[Diagnostic, ...]:
         texts = Sources({source.name: source.read_text(encoding="utf-8")})
         operations = runtime_operations([ROOT / "components/include"])
         module = read_ptx(ptx)
-        return scan(module, variant, texts, operations) or tuple(audit_roles(module, variant))
+        return scan(module, variant, texts, operations) or audit_component(module, variant).diagnostics
     if (case / "nvcc.txt").is_file():
         text = (case / "nvcc.txt").read_text(encoding="utf-8")
         output = ToolOutput(("nvcc", source.name), 2, text)

@@ -159,7 +159,7 @@ def _shift(base: str, width: int, sign: bool) -> Function:
 
 
 def _amount(by: Term, width: int) -> Term:
-    """Return a shift distance: PTX clamps it to the width, as SMT-LIB's shifts do for large ones."""
+    """Return a shift distance: PTX clamps it to the width, and SMT-LIB's shifts do so too."""
     if isinstance(by, int) or width >= by.size():
         return terms.bits(by, width)
     most = terms.bits(width, by.size())
@@ -231,8 +231,7 @@ def _integers(base: str, width: int, sign: bool) -> Function:
             return DATA if result is None else result & mask
         if base in ("div", "rem") and not (isinstance(values[1], int) and values[1] & mask):
             return _nonzero(values, width, unsigned, sign)
-        found = (signed if sign else unsigned)(*(terms.bits(value, width) for value in values))
-        return found
+        return (signed if sign else unsigned)(*(terms.bits(value, width) for value in values))
 
     return compute
 

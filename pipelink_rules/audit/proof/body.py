@@ -1,4 +1,4 @@
-"""A role's body as an automaton that runs beside its code: operations, loops with counters, cursors.
+"""A role's body as an automaton that runs beside its code: operations, loops, cursors.
 
 Node 0 is the end.  Reads and writes are clauses, not steps: `allowed` says between which operations
 each may happen, by the same rule as expected_trace.py has for concrete traces.
@@ -186,7 +186,7 @@ Cursor = tuple[Term, Term]  # stage, phase
 
 
 def advanced(cursor: Cursor, stages: Term) -> Cursor:
-    """Return the cursor of the next item: one term for code and body, so that equal ones are alike."""
+    """Return the cursor of the next item, one term for code and body: equal ones are alike."""
     stage, phase = terms.bits(cursor[0], 32), terms.bits(cursor[1], 32)
     wrapped = stage + 1 == stages
     zero = terms.bits(0, 32)

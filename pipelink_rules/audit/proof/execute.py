@@ -5,9 +5,10 @@ A loop whose exits are decided by constants is unrolled; any other is proved by 
 """
 
 from pipelink_rules.audit.control_flow import FunctionCode
+from pipelink_rules.audit.proof.effect import Effect
 from pipelink_rules.audit.proof.graph import Graph
 from pipelink_rules.audit.proof.induction import Induction
-from pipelink_rules.audit.proof.instructions import Effect, effect_of
+from pipelink_rules.audit.proof.instructions import effect_of
 from pipelink_rules.audit.proof.machine import Machine
 from pipelink_rules.audit.proof.state import Branch, State, merge, mergeable, possible
 from pipelink_rules.audit.proof.verdict import DeadPathError, RefutedError, UnprovedError

@@ -8,6 +8,7 @@ inductive; the operations of that turn are then those of every turn.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -136,7 +137,7 @@ class Induction:
     def _join_cursors(
         self, plan: dict[Place, Guess], turns: list[State], flat: list[dict[Place, Term]]
     ) -> None:
-        """Put what equals a cursor of the body, but is computed otherwise, in the cursor's group."""
+        """Put what equals a cursor of the body, computed in another way, in its group."""
         known = {guess.group for place, guess in plan.items() if place[:2] == ("body", "ring")}
         cursors = [p for p in plan if p[:2] == ("body", "ring") and plan[p].how == "equal"]
         for place, guess in plan.items():
@@ -158,7 +159,9 @@ class Induction:
         turn: Term,
     ) -> State:
         """Return a state of the guess, at any turn."""
-        state, groups, known = first.copy(), {}, []
+        state = first.copy()
+        groups: dict[object, Term] = {}
+        known: list[Term] = []
         for place, guess in plan.items():
             if guess.how == "drop":
                 state.drop(place)
@@ -302,9 +305,9 @@ class Induction:
         return facts + self._compared(turns)
 
     def _compared(self, turns: list[State]) -> list[Fact]:
-        """Comparisons that decided the way round, a turn ago: with every order, and as multiples."""
+        """Comparisons that decided the way, a turn ago: with every order, and as multiples."""
         rounds = []
-        for before, after in zip(turns, turns[1:], strict=False):
+        for before, after in itertools.pairwise(turns):
             new = after.path[len(before.path) :]
             known = self.machine.comparisons
             rounds.append([known[c.get_id()] for c in new if c.get_id() in known])

@@ -107,9 +107,12 @@ class Machine:
         self, state: State, offset: Term, size: Term, top: Term, error: RefutedError
     ) -> None:
         """Prove that [offset, offset + size) lies in [0, top), after the run."""
-        if isinstance(top, int) and isinstance(size, int) and size <= top:
-            if self.queries.intervals.of(offset)[1] <= top - size:
-                return
+        if (
+            isinstance(top, int)
+            and isinstance(size, int)
+            and self.queries.intervals.of(offset)[1] + size <= top
+        ):
+            return
         offset, size = terms.wide(offset), terms.bits(size, 64)
         end = offset + size
         fits = terms.at_most(end, terms.bits(top, 64))
@@ -175,7 +178,8 @@ class Machine:
 
     def next_operations(self, state: State) -> list[tuple[State, int | None]]:
         """Return the states at the body's next operation; None: at its end."""
-        todo, found = [state], []
+        todo: list[State] = [state]
+        found: list[tuple[State, int | None]] = []
         while todo:
             one = todo.pop()
             number = one.body.at

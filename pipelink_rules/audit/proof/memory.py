@@ -261,12 +261,9 @@ def access(machine: Machine, state: State, kind: str, pointer: Term, size: int) 
     return True
 
 
-def load(machine: Machine, state: State, pointer: Term, size: int) -> Term:
-    """Return what a generic load gives: a word of a struct, or data."""
-    if access(machine, state, "read", pointer, size) or size < 4:
-        return DATA
-    assert isinstance(pointer, Pointer)
-    if not isinstance(pointer.offset, int):
+def load(state: State, pointer: Pointer, size: int) -> Term:
+    """Return a word of a struct."""
+    if not isinstance(pointer.offset, int) or size < 4:
         return DATA
     low = state.memory.get((pointer.region, pointer.offset), DATA)
     if isinstance(low, Pointer):
@@ -277,11 +274,8 @@ def load(machine: Machine, state: State, pointer: Term, size: int) -> Term:
     return DATA if high is DATA or isinstance(high, Pointer) else terms.joined(low, high)
 
 
-def store(machine: Machine, state: State, pointer: Term, size: int, value: Term) -> None:
-    """Perform a generic store."""
-    if access(machine, state, "write", pointer, size):
-        return
-    assert isinstance(pointer, Pointer)
+def store(machine: Machine, state: State, pointer: Pointer, size: int, value: Term) -> None:
+    """Write a word of a struct."""
     scheduler = machine.inputs.role.scheduler
     if pointer.region == "relocations" or (pointer.region == "work" and not scheduler):
         raise UnprovedError("a store to the relocations or the work tile")

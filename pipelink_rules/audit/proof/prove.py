@@ -29,7 +29,6 @@ from pipelink_rules.solver.queries import UndecidedError, exclusive
 from pipelink_rules.solver.terms import Pointer
 from pipelink_rules.toolkit.ptx import Function, Module
 
-
 _LOCAL = re.compile(r"\.local\b[^;]*?([\w$]+)\s*\[")  # variables of the function
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from pipelink_rules.audit.proof.body import Cursor, advanced
+from pipelink_rules.audit.proof.body import advanced
 from pipelink_rules.audit.proof.expressions import term_of
 from pipelink_rules.audit.proof.machine import Machine, shown
 from pipelink_rules.audit.proof.memory import home_of, port_of, reach_global, reach_shared
 from pipelink_rules.audit.proof.state import State
 from pipelink_rules.audit.proof.tensor_memory import TENSOR_CALLS
-from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.audit.proof.values import cursor_at, ring_of
+from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.contract.item_layout import member_bytes, member_span
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Operation, Port

@@ -63,7 +63,7 @@ class State:
         if place[0] == "register":
             self.registers.pop(str(place[1]), None)
         elif place[0] == "memory":
-            self.memory.pop(place[1:], None)  # type: ignore[call-overload]
+            self.memory.pop(place[1:], None)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

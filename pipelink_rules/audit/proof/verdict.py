@@ -1,4 +1,4 @@
-"""The outcome of a proof: proved, a difference with a counterexample, or a reason why not proved."""
+"""The outcome of a proof: proved, a difference with a counterexample, or why not proved."""
 
 from dataclasses import dataclass, field
 

@@ -1,7 +1,7 @@
 """wgmma: operands are members of the current item, with the dtype, layout and rows of the contract.
 
-PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions": a matrix descriptor holds the address in
-bits 0-13, the distance of groups of eight rows in bits 32-45 (both in units of 16 bytes) and the
+PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions": a matrix descriptor holds the address
+in bits 0-13, the distance of groups of eight rows in bits 32-45 (both in units of 16 bytes) and the
 swizzle in bits 62-63.  Operands are K-major under the 128-byte swizzle: rows of 128 bytes, of which
 one instruction multiplies 32.
 """
@@ -96,7 +96,7 @@ def check_operand(
     )
     error = RefutedError(
         "PL0915",
-        f"multiplies an operand {tile.letter} that is not `{ring}.{member.name}` of the current item",
+        f"multiplies an operand {tile.letter} outside of `{ring}.{member.name}` of its item",
         target=ring,
         expected=f"{tile.rows} rows of `{ring}.{member.name}`",
         found="another place in shared memory",
@@ -167,8 +167,8 @@ def _steps_and_rows(machine: Machine, state: State, ring: str, offsets: Sequence
 def _accumulates(machine: Machine, state: State, ring: str, accumulate: Term) -> None:
     """The first multiplication of a work tile overwrites the accumulators, all others add.
 
-    Decided where the body has one `mma`; where the code never reads the accumulators that an earlier
-    work tile left, it has initialized them itself, and may add from the first on.
+    Decided where the body has one `mma`; where the code never reads the accumulators that an
+    earlier work tile left, it has initialized them itself, and may add from the first on.
     """
     nodes = [n for n, node in enumerate(machine.body.nodes) if node.op and node.op.verb == "mma"]
     if len(nodes) != 1:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pipelink_rules.audit.audit_role import audit_roles
+from pipelink_rules.audit.audit_component import audit_component
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import parse_contract
 from pipelink_rules.model.variant import Variant
@@ -60,7 +60,7 @@ def findings(contract: str = CONTRACT, body: str = BODY) -> list[tuple[str, str,
     module = read_ptx(f"{head}{{\n{body}\nret;\n}}\n")
     return [
         (item.code, item.message.rsplit("`")[-2], item.expected, item.found)
-        for item in audit_roles(module, variant, strict=True)
+        for item in audit_component(module, variant, strict=True).diagnostics
     ]
 
 
