@@ -9,7 +9,7 @@ from typing import Any
 
 import z3  # type: ignore[import-untyped]
 
-from pipelink_rules.solver.intervals import Intervals, Linear
+from pipelink_rules.solver.intervals import Intervals
 from pipelink_rules.solver.terms import Term, key, negated, simplified, truth
 
 exclusive = threading.RLock()  # of Z3's main context
@@ -41,11 +41,9 @@ class Queries:
 
     def __init__(self) -> None:
         self.intervals = Intervals()
-        self.linear = Linear(self.intervals)
         self.asked = 0
         self._solver = z3.SolverFor("QF_BV")
         self._solver.set("rlimit", _EFFORT)
-        self._facts: list[Term] = []
         self._known: dict[tuple[object, ...], tuple[str, Model | None]] = {}
         self._alive: list[Term] = []  # ids of collected terms are reused
 
@@ -53,8 +51,6 @@ class Queries:
         """Add facts for good."""
         for fact in facts:
             self._solver.add(truth(fact))
-            self._facts.append(fact)
-            self.linear.assume(truth(fact))
 
     def consistent(self) -> bool:
         """Return whether the facts can hold together: contradictory ones prove everything."""
@@ -83,8 +79,6 @@ class Queries:
         """Return values that break the goal, None where it is proved; UndecidedError."""
         goal = simplified(goal)
         if isinstance(goal, int) and goal:
-            return None
-        if not isinstance(goal, int) and self.linear.proves(path, goal):
             return None
         verdict, model = self.check(path, negated(goal))
         if verdict == UNKNOWN:

@@ -238,7 +238,7 @@ def simplified(value: Term) -> Term:
     """Return an integer where the value is constant (1 or 0 for a truth value)."""
     if isinstance(value, (int, Data, Pointer)) or value is None:
         return value
-    value = z3.simplify(value)
+    value = z3.simplify(value, elim_sign_ext=False)  # else 32 copies of a bit
     if z3.is_bv_value(value):
         return value.as_long()
     if z3.is_true(value):
@@ -316,6 +316,11 @@ def subterms(value: Term) -> list[Term]:
 def is_product(value: Term) -> bool:
     """Return whether a term is a product."""
     return bool(z3.is_app(value) and value.decl().kind() == z3.Z3_OP_BMUL)
+
+
+def conjuncts(value: Term) -> list[Term]:
+    """Return the conditions of a conjunction."""
+    return value.children() if not isinstance(value, int) and z3.is_and(value) else [value]
 
 
 def split_sum(value: Term) -> tuple[tuple[object, ...], int]:

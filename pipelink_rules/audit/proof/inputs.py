@@ -110,7 +110,6 @@ class Inputs:
     def _multiple(self, value: Term, step: int) -> None:
         if step > 1:
             self.queries.assume(terms.remainder(value, terms.bits(step, 32)) == 0)
-            self.queries.linear.multiple(value, step)
 
     def _fields(self) -> None:
         work = self.contract.work
@@ -170,7 +169,6 @@ class Inputs:
             terms.at_most(base, limit),
             terms.at_most(base + size, limit),
         )
-        self.queries.linear.multiple(base, align)
         return base
 
     def _ring(self, port: Port, at: int) -> None:

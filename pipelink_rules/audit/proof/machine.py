@@ -266,7 +266,11 @@ class Machine:
         for one in self.obligations:
             if definite and one.abstract:
                 continue
-            verdict = self.queries.counterexample(one.path, one.goal, str(one.error))
+            goals = terms.conjuncts(terms.simplified(one.goal))
+            verdicts = (
+                self.queries.counterexample(one.path, goal, str(one.error)) for goal in goals
+            )
+            verdict = next((found for found in verdicts if found is not None), None)
             if verdict is not None:
                 error = one.error
                 error.model, error.abstract = verdict, one.abstract
