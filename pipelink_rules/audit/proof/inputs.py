@@ -68,6 +68,7 @@ class Inputs:
     relocations: dict[int, str] = field(default_factory=dict)  # offset -> ring or named barrier
     counters: dict[int, str] = field(default_factory=dict)  # offset in the ports -> port
     cursors: dict[str, int] = field(default_factory=dict)  # ring -> offset in the ports
+    structs: dict[str, int] = field(default_factory=dict)  # region -> bytes
 
     def __post_init__(self) -> None:
         self._thread()
@@ -117,6 +118,7 @@ class Inputs:
             value = terms.variable(one.name, 32)
             self.env[one.name] = terms.sign_extended(value, 32, 64)
             self.memory["work", 4 * number] = value
+        self.structs["work"] = 4 * len(work.fields if work else ())
         for one in work.fields if work else ():
             self._limits(one)
         for condition in work.where if work else ():
@@ -157,6 +159,7 @@ class Inputs:
                 self.memory["relocations", at] = terms.variable(f"id of {barrier.name}", 32)
                 self.memory["relocations", at + 4] = evaluate(barrier.count, {})
                 at += _BARRIER_BYTES
+        self.structs["relocations"] = at
 
     def _base(self, name: str, align: int, size: Term) -> Term:
         base = terms.variable(f"address of {name}", 32)
@@ -223,6 +226,7 @@ class Inputs:
         for symbol in self.contract.symbols:
             self.memory["ports", at] = terms.variable(symbol.name, 32)
             at += 4
+        self.structs["ports"] = at
 
     def values(self, model: Model) -> tuple[tuple[str, int], ...]:
         """Return the inputs in a counterexample: symbols, fields, stages, warp and lane."""

@@ -36,6 +36,7 @@ from pipelink_rules.solver import terms
 from pipelink_rules.solver.terms import DATA, Pointer, Term
 from pipelink_rules.toolkit.ptx import Statement
 
+_ALL_LANES_CLAMP = 31  # of shfl.idx over the whole warp (PTX ISA, shfl.sync)
 _QUIET = ("prefetch", "prefetchu", "applypriority", "nanosleep", "membar")
 # Registers only, whatever they compute (PTX ISA, sections 9.7.1 to 9.7.8).
 _REGISTERS = frozenset(
@@ -269,7 +270,7 @@ def _warp_sync(machine: Machine, statement: Statement) -> Effect:
 def _shuffle(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
     arguments = statement.arguments()
     targets = registers_of(arguments[0])
-    value, source, mask = (reader(machine, arguments[number]) for number in (1, 2, 4))
+    value, source, clamp, mask = (reader(machine, arguments[n]) for n in (1, 2, 3, 4))
     by_index = ".idx" in statement.opcode
 
     def effect(state: State) -> Outcome:
@@ -278,7 +279,7 @@ def _shuffle(machine: Machine, code: FunctionCode, statement: Statement) -> Effe
         machine.converged(state, "shfl.sync", "PL0707")
         given, lane = value(state), source(state)
         result: Term = DATA
-        if by_index and isinstance(lane, int) and given is not DATA:
+        if by_index and clamp(state) == _ALL_LANES_CLAMP and isinstance(lane, int):
             result = _of_lane(machine, given, lane & 31)
         state.registers[targets[0]] = result
         for target in targets[1:]:
@@ -289,8 +290,10 @@ def _shuffle(machine: Machine, code: FunctionCode, statement: Statement) -> Effe
 
 
 def _of_lane(machine: Machine, value: Term, lane: int) -> Term:
-    if isinstance(value, (int, Pointer)):
-        return value if isinstance(value, int) else DATA
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Pointer) or value is DATA:
+        return DATA
     if any(name.startswith("data!") for name in terms.variables(value)):
         return DATA
     number = terms.bits(lane, 5)

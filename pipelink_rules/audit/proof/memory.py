@@ -55,6 +55,8 @@ def reach_shared(
         offset, top = address - buffer.base, buffer.bytes
         where = f"buffer `{target}`"
     offset = terms.bits(terms.simplified(offset), 32)
+    if kind != "store":
+        oblige_aligned(machine, state, kind, target, address, size)
     error = RefutedError(
         "PL0930",
         f"has a {kind} outside of {where}",
@@ -70,6 +72,22 @@ def reach_shared(
     if kind == "write" and isinstance(size, int) and not atomic:
         after = (state.body.last, state.operations)
         machine.writes.append(Write(target, after, offset, size, state.path))
+
+
+def oblige_aligned(
+    machine: Machine, state: State, kind: str, target: str, address: Term, size: Term
+) -> None:
+    """An access of 2, 4, 8 or 16 bytes lies at a multiple of its size (PTX ISA, "Operands")."""
+    if not isinstance(size, int) or size < 2 or size & (size - 1):
+        return
+    error = RefutedError(
+        "PL0930",
+        f"has a {kind} of `{target}` that is not aligned",
+        target=target,
+        expected=f"a multiple of {size} bytes",
+        found="another address",
+    )
+    machine.oblige(state, address & (size - 1) == 0, error)
 
 
 def _in_ring(
@@ -166,11 +184,17 @@ def reach_global(
     pointer: Pointer,
     size: Term,
     clause: Operation | None = None,
+    unit: int = 1,
 ) -> None:
-    """Prove that an access lies in its tensor or fragment, or in the slice of scratch memory."""
+    """Prove that an access lies in its tensor or fragment, or in the slice of scratch memory.
+
+    unit: bytes of one load or store, which its address is a multiple of.
+    """
     machine.accesses += 1
     port = machine.inputs.contract.port(pointer.region.removeprefix("port "))
     offset = terms.bits(pointer.offset, 64)
+    if not isinstance(size, int):
+        size = terms.simplified(size)
     error = RefutedError(
         "PL0930",
         f"has a {kind} outside of `{port.name}`",
@@ -178,6 +202,8 @@ def reach_global(
         expected="an address inside of it for every work tile",
         found=f"a {kind} that leaves it",
     )
+    aligned = min(unit, port.align) if port.space == "global" else unit
+    oblige_aligned(machine, state, kind, port.name, offset, aligned)
     if port.space == "registers":
         top: Term = evaluate(port.members[0].shape[1], {}) // 2 * 4
     elif clause is not None and clause.index:
@@ -245,8 +271,13 @@ def _row_products(offset: Term, names: frozenset[str]) -> list[tuple[Term, Term]
 
 
 # -- generic pointers -----------------------------------------------------------------------------
-def access(machine: Machine, state: State, kind: str, pointer: Term, size: int) -> bool:
-    """Check an access by a generic pointer; return whether it reaches data and not a struct."""
+def access(
+    machine: Machine, state: State, kind: str, pointer: Term, size: int, unit: int = 0
+) -> bool:
+    """Check an access by a generic pointer; return whether it reaches data and not a struct.
+
+    unit: bytes of one instruction, where several adjacent ones are checked together.
+    """
     if not isinstance(pointer, Pointer):
         what = "depends on data" if pointer is DATA else "is in no port of the role"
         raise UnprovedError(f"a {kind} at an address that {what}")
@@ -255,10 +286,28 @@ def access(machine: Machine, state: State, kind: str, pointer: Term, size: int) 
         return True
     port = port_of(pointer)
     if port is None:
+        _in_struct(machine, state, kind, pointer, size)
         return False
     clause = allowed_clause(machine, state, kind, port)
-    reach_global(machine, state, kind, pointer, size, clause)
+    reach_global(machine, state, kind, pointer, size, clause, unit or size)
     return True
+
+
+def _in_struct(machine: Machine, state: State, kind: str, pointer: Pointer, size: int) -> None:
+    """Refute an access outside of the relocations, the ports or the work tile."""
+    most = machine.inputs.structs.get(pointer.region)
+    if most is None or not isinstance(pointer.offset, int):
+        return
+    offset = terms.signed_number(pointer.offset, 64)
+    if 0 <= offset <= most - size and offset % min(size, 8) == 0:
+        return
+    error = RefutedError(
+        "PL0930",
+        f"has a {kind} outside of its {pointer.region}",
+        expected=f"bytes 0 to {most - 1} of the struct, aligned",
+        found=f"{size} bytes at byte {offset:,}",
+    )
+    machine.refute(state, error)
 
 
 def load(state: State, pointer: Pointer, size: int) -> Term:

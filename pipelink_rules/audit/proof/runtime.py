@@ -9,7 +9,7 @@ from pipelink_rules.audit.proof.machine import Machine, shown
 from pipelink_rules.audit.proof.memory import home_of, port_of, reach_global, reach_shared
 from pipelink_rules.audit.proof.state import State
 from pipelink_rules.audit.proof.tensor_memory import TENSOR_CALLS
-from pipelink_rules.audit.proof.values import cursor_at, ring_of
+from pipelink_rules.audit.proof.values import ring_and_cursor
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.contract.item_layout import member_bytes, member_span
 from pipelink_rules.expression.expression import evaluate
@@ -33,7 +33,7 @@ def call_runtime(
 # -- rings ----------------------------------------------------------------------------------------
 def _take(verb: str) -> Call:
     def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-        ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+        ring, cursor = ring_and_cursor(machine, state, arguments)
 
         def check(one: State, op: Operation) -> None:
             machine.take(one, ring)
@@ -45,7 +45,7 @@ def _take(verb: str) -> Call:
 
 
 def _commit(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-    ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+    ring, cursor = ring_and_cursor(machine, state, arguments)
 
     def check(one: State, op: Operation) -> None:
         if op.source:
@@ -56,7 +56,7 @@ def _commit(machine: Machine, state: State, arguments: Sequence[Term]) -> list[S
 
 
 def _expect(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-    ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+    ring, cursor = ring_and_cursor(machine, state, arguments)
 
     def check(one: State, op: Operation) -> None:
         machine.same_item(one, ring, cursor, "expect")
@@ -69,7 +69,7 @@ def _expect(machine: Machine, state: State, arguments: Sequence[Term]) -> list[S
 
 
 def _release(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-    ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+    ring, cursor = ring_and_cursor(machine, state, arguments)
 
     def check(one: State, op: Operation) -> None:
         held = one.body.rings[ring]
@@ -94,8 +94,8 @@ def _out_of_order(op: Operation) -> RefutedError:
 
 
 def _advance(machine: Machine, state: State, arguments: Sequence[Term]) -> None:
-    ring, place = ring_of(machine, arguments[0]), arguments[1]
-    stage, phase = advanced(cursor_at(state, place), machine.inputs.rings[ring].stages)
+    (ring, cursor), place = ring_and_cursor(machine, state, arguments), arguments[1]
+    stage, phase = advanced(cursor, machine.inputs.rings[ring].stages)
     assert isinstance(place, Pointer) and isinstance(place.offset, int)
     state.memory[place.region, place.offset] = stage
     state.memory[place.region, place.offset + 4] = phase
@@ -103,7 +103,7 @@ def _advance(machine: Machine, state: State, arguments: Sequence[Term]) -> None:
 
 # -- copies ---------------------------------------------------------------------------------------
 def _copy(machine: Machine, state: State, arguments: Sequence[Term], *, bulk: bool) -> list[State]:
-    ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+    ring, cursor = ring_and_cursor(machine, state, arguments)
     source = _tensor(arguments[3])
 
     def check(one: State, op: Operation) -> None:

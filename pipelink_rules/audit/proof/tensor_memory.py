@@ -5,9 +5,16 @@ from collections.abc import Callable, Sequence
 from pipelink_rules.audit.proof.machine import Machine, shown
 from pipelink_rules.audit.proof.memory import allowed_clause
 from pipelink_rules.audit.proof.state import State
-from pipelink_rules.audit.proof.values import cursor_at, ring_of
+from pipelink_rules.audit.proof.values import ring_and_cursor
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
-from pipelink_rules.audit.proof.wgmma import OperandTile, check_operand, operand_ring
+from pipelink_rules.audit.proof.wgmma import (
+    OperandTile,
+    check_operand,
+    operand_ring,
+    require_accumulation,
+    require_step,
+    require_steps,
+)
 from pipelink_rules.contract.item_layout import tensor_columns
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation
@@ -16,13 +23,12 @@ from pipelink_rules.solver.terms import DATA, Term
 
 Call = Callable[[Machine, State, Sequence[Term]], list[State] | None]
 _LOADED = 32  # columns of one tcgen05.ld.32x32b.x32 (PTX ISA, tcgen05.ld)
-_STEP = 16  # elements of K of one tcgen05.mma.kind::f16
+_FORMATS = {"f16": 0, "bf16": 1}  # of an operand, kind::f16
 
 
 def _mma(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State] | None:
     """One k-step of an item; the k-steps of one item are one `mma` of the contract."""
-    accumulators = ring_of(machine, arguments[0])
-    cursor = cursor_at(state, arguments[1])
+    accumulators, cursor = ring_and_cursor(machine, state, arguments)
     ring = operand_ring(machine, state, arguments[2:4])
 
     def check(one: State, op: Operation) -> None:
@@ -35,6 +41,9 @@ def _mma(machine: Machine, state: State, arguments: Sequence[Term]) -> list[Stat
             machine.refute(one, error)
         machine.same_item(one, accumulators, cursor, "mma")
         _operands(machine, one, ring, accumulators, arguments[2:4])
+        _instruction(machine, one, ring, accumulators, arguments[4])
+        require_accumulation(machine, one, ring, arguments[5], of_tile=False)
+        one.group = (*one.group, ring)
 
     done = machine.body.nodes[state.body.last].op if state.body.last >= 0 else None
     if done is not None and (done.verb, done.target, done.source) == ("mma", ring, accumulators):
@@ -52,17 +61,42 @@ def _operands(
         for extent in machine.inputs.contract.port(accumulators).members[0].shape
     )
     members = machine.inputs.rings[ring].port.members
+    offsets = []
     for number, (descriptor, extent) in enumerate(zip(descriptors, (rows, columns), strict=True)):
         tile = OperandTile(members[number], "AB"[number], extent, version=2)
-        check_operand(machine, state, ring, tile, descriptor)
+        offsets.append(check_operand(machine, state, ring, tile, descriptor))
+    require_step(machine, state, ring, offsets)
+
+
+def _instruction(machine: Machine, state: State, ring: str, accumulators: str, found: Term) -> None:
+    """The instruction descriptor: dtypes and extents of the operands (PTX ISA, tcgen05)."""
+    first, second = machine.inputs.rings[ring].port.members[:2]
+    rows, columns = (
+        evaluate(extent, {})
+        for extent in machine.inputs.contract.port(accumulators).members[0].shape
+    )
+    wanted = 1 << 4 | _FORMATS[first.dtype] << 7 | _FORMATS[second.dtype] << 10
+    wanted |= columns // 8 << 17 | rows // 16 << 24
+    if found != wanted:
+        error = RefutedError(
+            "PL0915",
+            f"multiplies an item of `{ring}` by another instruction",
+            target=ring,
+            expected=f"{first.dtype} x {second.dtype}, {rows} x {columns}, K-major: {wanted:#x}",
+            found=f"{found:#x}"
+            if isinstance(found, int)
+            else "an instruction that is not constant",
+        )
+        machine.refute(state, error)
 
 
 def _commit(direction: str) -> Call:
     """tcgen05.commit on the empty barrier of a ring that is read, on the full one of another."""
 
     def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-        ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+        ring, cursor = ring_and_cursor(machine, state, arguments)
         right = machine.inputs.rings[ring].port.direction == direction
+        group, state.group = state.group, ()
 
         def check(one: State, op: Operation) -> None:
             if not op.source or not right:
@@ -73,6 +107,8 @@ def _commit(direction: str) -> Call:
                 )
                 machine.refute(one, error)
             machine.same_item(one, ring, cursor, "commit")
+            if direction == "in":
+                require_steps(machine, one, ring, group)
 
         return machine.event(state, "commit", ring, check)
 
@@ -81,7 +117,7 @@ def _commit(direction: str) -> Call:
 
 def _columns(kind: str) -> Call:
     def call(machine: Machine, state: State, arguments: Sequence[Term]) -> None:
-        ring, cursor = ring_of(machine, arguments[0]), cursor_at(state, arguments[1])
+        ring, cursor = ring_and_cursor(machine, state, arguments)
         machine.converged(state, f"{kind} {ring}")
         machine.accesses += 1
         if state.body.rings[ring].current is None:

@@ -130,13 +130,14 @@ def multiply(machine: Machine, state: State, opcode: str, operands: Sequence[Ter
             machine.refute(state, _other_dtype(ring, member, dtypes[number]))
         tile = OperandTile(member, "AB"[number], rows)
         offsets.append(check_operand(machine, state, ring, tile, descriptor))
-    _steps_and_rows(machine, state, ring, offsets)
-    _accumulates(machine, state, ring, accumulate)
+    require_step(machine, state, ring, offsets)
+    _require_rows(machine, state, ring, offsets[0])
+    require_accumulation(machine, state, ring, accumulate)
     state.group = (*state.group, ring)
 
 
-def _steps_and_rows(machine: Machine, state: State, ring: str, offsets: Sequence[Term]) -> None:
-    """Both operands at the same step of K, which is the next one; A from the warpgroup's rows."""
+def require_step(machine: Machine, state: State, ring: str, offsets: Sequence[Term]) -> None:
+    """Prove that both operands are at the next step of K of their item."""
     step = state.group.count(ring) * _STEP
     first, second = machine.inputs.rings[ring].port.members[:2]
     error = RefutedError(
@@ -148,12 +149,17 @@ def _steps_and_rows(machine: Machine, state: State, ring: str, offsets: Sequence
     )
     here = terms.both(*(offset & (_ROW - 1) == step for offset in offsets))
     machine.oblige_any_stage(state, ring, here, error)
+
+
+def _require_rows(machine: Machine, state: State, ring: str, offset: Term) -> None:
+    """Prove that A has the rows of the warpgroup, where each warpgroup has its 64 rows of it."""
+    first, step = machine.inputs.rings[ring].port.members[0], state.group.count(ring) * _STEP
     rows = evaluate(first.shape[0], {})
     if rows * 4 != machine.inputs.warps * _ROWS:
         return
     warpgroup = terms.bits(machine.inputs.warp, 32)
     warpgroup = terms.shifted_right(warpgroup, terms.bits(2, 32))
-    own = offsets[0] - step == warpgroup * (_ROWS * _ROW)
+    own = offset - step == warpgroup * (_ROWS * _ROW)
     error = RefutedError(
         "PL0915",
         f"multiplies rows of `{ring}.{first.name}` that are another warpgroup's",
@@ -164,11 +170,14 @@ def _steps_and_rows(machine: Machine, state: State, ring: str, offsets: Sequence
     machine.oblige_any_stage(state, ring, own, error)
 
 
-def _accumulates(machine: Machine, state: State, ring: str, accumulate: Term) -> None:
+def require_accumulation(
+    machine: Machine, state: State, ring: str, accumulate: Term, *, of_tile: bool = True
+) -> None:
     """The first multiplication of a work tile overwrites the accumulators, all others add.
 
-    Decided where the body has one `mma`; where the code never reads the accumulators that an
+    Decided where the body has one `mma`.  Where the code never reads the accumulators that an
     earlier work tile left, it has initialized them itself, and may add from the first on.
+    of_tile: they are a fragment; those in tensor memory always hold an earlier tile.
     """
     nodes = [n for n, node in enumerate(machine.body.nodes) if node.op and node.op.verb == "mma"]
     if len(nodes) != 1:
@@ -188,7 +197,7 @@ def _accumulates(machine: Machine, state: State, ring: str, accumulate: Term) ->
     )
     machine.need(state, terms.either(terms.negated(later), adds), error)
     fragments = {port.name for port in machine.inputs.contract.ports if port.space == "registers"}
-    if machine.reads_of(fragments):
+    if not of_tile or machine.reads_of(fragments):
         error = RefutedError(
             "PL0915",
             "accumulates on the result of an earlier work tile",
@@ -204,15 +213,20 @@ def commit(machine: Machine, state: State) -> list[State]:
     group, state.group = state.group, ()
     states = [state]
     for ring in sorted(set(group)):
-        row = machine.inputs.rings[ring].port.members[0]
-        steps = member_span(row) // evaluate(row.shape[0], {}) // _STEP
 
-        def check(one: State, op: Operation, ring: str = ring, steps: int = steps) -> None:
-            if group.count(ring) != steps:
-                machine.refute(one, _other_steps(ring, steps, group.count(ring)))
+        def check(one: State, op: Operation, ring: str = ring) -> None:
+            require_steps(machine, one, ring, group)
 
         states = [found for one in states for found in machine.event(one, "mma", ring, check)]
     return states
+
+
+def require_steps(machine: Machine, state: State, ring: str, group: tuple[str, ...]) -> None:
+    """Refute a group that does not multiply all of an item."""
+    row = machine.inputs.rings[ring].port.members[0]
+    steps = member_span(row) // evaluate(row.shape[0], {}) // _STEP
+    if group.count(ring) != steps:
+        machine.refute(state, _other_steps(ring, steps, group.count(ring)))
 
 
 def _not_fenced() -> RefutedError:
