@@ -214,6 +214,9 @@ _HELP = {
         "remove it: the linker orders CTAs, through counters",
         "or combine the values of a CTA's threads in a buffer of shared memory",
     ),
+    "PL0939": (
+        "use the loops, cursors and addresses of the shipped components, or build without strict=1",
+    ),
     "PL0937": ("correct the code or the fields of the contract: other components rely on them",),
 }
 

@@ -234,7 +234,7 @@ def _substitute(noun: Any, values: Mapping[str, Value], findings: DiagnosticSink
         elif isinstance(noun, Contract) and item.name == "where":
             continue  # conditions on the parameters themselves: they have been checked
         elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
-            changes[item.name] = _substitute(value, values, found)
+            changes[item.name] = _substitute(value, values, findings)
     return replace(noun, **changes)
 
 

@@ -15,7 +15,7 @@ from pipelink_rules.model.program import MegakernelSpec
 # Differences between the linked kernel and its plan: the kernel is there, and can be kept.
 OF_THE_LINK = (
     *("PL0920", "PL0921", "PL0922", "PL0923", "PL0924"),
-    *("PL0925", "PL0926", "PL0927", "PL0929", "PL0938"),
+    *("PL0925", "PL0926", "PL0927", "PL0929", "PL0932", "PL0938"),
 )
 
 

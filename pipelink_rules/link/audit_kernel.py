@@ -1,4 +1,4 @@
-"""Audit of a linked kernel: cubin, program and placement -> PL0920 to PL0929, PL0938.
+"""Audit of a linked kernel: cubin, program and placement -> PL0920 to PL0929, PL0932, PL0938.
 
 The audit of each object compares its code with the body of its contract, so the bodies determine
 the expected sites of named barriers.  The compiler may change their number: it duplicates a site
@@ -25,6 +25,7 @@ from pipelink_rules.model.contract import Operation, Repeat
 from pipelink_rules.model.linked_kernel import AllowedDiagnostics, Audit, BarrierSite
 from pipelink_rules.model.placement import Placement
 from pipelink_rules.model.program import Program
+from pipelink_rules.model.variant import INCONCLUSIVE
 from pipelink_rules.toolkit.ptxas_log import SETMAXNREG_IGNORED, WGMMA_SERIALIZED
 from pipelink_rules.toolkit.toolkit import Toolkit
 from pipelink_rules.toolkit.weak_symbols import demangle
@@ -41,7 +42,7 @@ _COUNTS = {-1: "a count in a register", 0: "all threads"}
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """Return the audit of the cubin; raise PL0920..PL0929, PL0938 where it differs from the plan.
+    """Return the audit of the cubin; raise PL0920..PL0929, PL0932, PL0938 where it differs from the plan.
 
     Differences that the declaration allows are in `allowed`.
     """
@@ -76,6 +77,7 @@ def inspect(
         text_sha256=hashlib.sha256(elf.code(program.name)).hexdigest(),
         pipelined_calls=tuple(name for name in code.pipelined_calls if name in code.calls),
         warnings=tuple(f"{name}: {text}" for name, text in log.assembler.coded),
+        verdicts=log.verdicts,
     )
     return found, tuple(compare(found, program, placement, log))
 
@@ -121,6 +123,7 @@ class _Comparison:
         yield from self._pipelined_calls()
         yield from self._unplaced_barriers()
         yield from self._barrier_sites()
+        yield from self._inconclusive()
         if serialized := self._remarks(WGMMA_SERIALIZED):
             yield self._difference(
                 "PL0926",
@@ -133,6 +136,23 @@ class _Comparison:
                     "or leave more registers to the role that issues wgmma",
                 ),
             )
+
+    def _inconclusive(self) -> Iterator[Diagnostic]:
+        for one in self.found.verdicts:
+            if one.verdict == INCONCLUSIVE:
+                yield self._difference(
+                    "PL0932",
+                    f"`{self.found.entry}` links role `{one.role}` of `{one.component}`, whose "
+                    "audit is inconclusive",
+                    subject=f"{self.found.entry}: {one.component}.{one.role}",
+                    expected="a role that is proved or tested",
+                    found=one.reason,
+                    at_run_time="unknown: nothing says that the code performs its contract",
+                    suggestions=(
+                        "change the role until its audit is conclusive",
+                        'or add allow={"PL0932": "..."} with the reason to the megakernel',
+                    ),
+                )
 
     def _difference(
         self, code: str, message: str, subject: str = "", **details: Unpack[Details]

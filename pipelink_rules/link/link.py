@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, PipelinkError, error
@@ -124,7 +125,9 @@ def link(
     if refused:
         raise PipelinkError(refused)
     paths = [one.path for one in known]
-    return link_unchecked(paths, entry, arch, toolkit, backend, out, options=options)
+    log = link_unchecked(paths, entry, arch, toolkit, backend, out, options=options)
+    verdicts = (verdict for one in known if one.build for verdict in one.build.verdicts)
+    return replace(log, verdicts=tuple(verdicts))
 
 
 def link_unchecked(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.diagnostics.wording import list_of
+from pipelink_rules.model.variant import RoleVerdict
 from pipelink_rules.toolkit.process import quote
 from pipelink_rules.toolkit.ptxas_log import AssemblerLog, FunctionLog, read_assembler_log
 from pipelink_rules.toolkit.weak_symbols import demangle
@@ -34,6 +35,7 @@ class LinkLog:
     assembler: AssemblerLog
     partial: tuple[str, ...]  # objects linked as machine code
     seconds: float = 0.0
+    verdicts: tuple[RoleVerdict, ...] = ()  # of the audits of the linked objects
 
     def function(self, name: str) -> FunctionLog:
         """Return the numbers of a function; zeros if the linker printed none."""

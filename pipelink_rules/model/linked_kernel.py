@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from pipelink_rules.model.variant import RoleVerdict
+
 
 @dataclass(frozen=True)
 class ScriptOp:
@@ -95,6 +97,7 @@ class Audit:
     pipelined_calls: tuple[str, ...] = ()  # targets of CALL while wgmma groups may be pending
     allowed: tuple[AllowedDiagnostics, ...] = ()  # differences from the plan that it may have
     barrier_sites: tuple[BarrierSite, ...] = ()  # sorted by id, kind and threads
+    verdicts: tuple[RoleVerdict, ...] = ()  # of the audits of the objects
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,7 @@ class Manifest:
     workspace: tuple[Workspace, ...] = ()
     coresident: bool = False  # CTAs wait for each other: all must be resident simultaneously
     report: tuple[tuple[str, str], ...] = field(default_factory=tuple)  # for tables: key -> value
+    verdicts: tuple[RoleVerdict, ...] = ()  # what the audits say of each role
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ def _body(
         ("Connections", map_rows.connection_rows(program)),
         ("Instances", map_rows.instance_rows(program)),
         ("Parameters of the entry", map_rows.parameter_rows(program)),
+        ("Roles", map_rows.verdict_rows(audit)),
         ("Code", map_rows.code_rows(audit)),
     ):
         yield _section(title, table(*rows))

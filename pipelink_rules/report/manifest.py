@@ -57,6 +57,7 @@ def manifest_of(
         workspace=workspaces(program),
         coresident=any(contract.coresident == "grid" for contract in contracts),
         report=tuple(summary_of(program, placement, audit).items()),
+        verdicts=audit.verdicts,
     )
 
 

@@ -47,6 +47,8 @@ def render_map(
         table("Connections", map_rows.connection_rows(program))
         table("Instances", map_rows.instance_rows(program))
         table("Parameters of the entry", map_rows.parameter_rows(program))
+        if audit.verdicts:
+            table("Roles", map_rows.verdict_rows(audit))
         section("Code", [f"  {name:<15}{text}" for name, text in map_rows.code_rows(audit)[1]])
     notes = (*placement.notes, *(audit.warnings if audit else ()))
     section("Notes", [f"  {text}" for text in dict.fromkeys(notes)])

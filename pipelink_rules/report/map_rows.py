@@ -195,6 +195,13 @@ def code_rows(audit: Audit) -> Rows:
     ]
 
 
+def verdict_rows(audit: Audit) -> Rows:
+    """Return what the audit says of each role's code."""
+    return ("component", "role", "verdict", "why not proved"), [
+        (one.component, one.role, one.verdict, one.reason or "-") for one in audit.verdicts
+    ]
+
+
 def cluster_rows(program: Program) -> Rows:
     """Return every multicast member of a ring."""
     return ("member", "shared by", "each copies"), [

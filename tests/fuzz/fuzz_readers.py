@@ -197,7 +197,10 @@ def role_code(data: bytes, folder: Path) -> object:
     from pipelink_rules.toolkit.ptx import read_ptx
 
     module = read_ptx(data.decode("utf-8", "replace"))
-    return [audit_component(module, variant, strict=True).diagnostics for variant, _ in seeds.raw_roles()]
+    return [
+        audit_component(module, variant, strict=True).diagnostics
+        for variant, _ in seeds.raw_roles()
+    ]
 
 
 def log(data: bytes, folder: Path) -> object:

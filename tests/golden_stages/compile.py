@@ -67,7 +67,9 @@ def _findings(case: Path, variant: Variant) -> tuple[Diagnostic, ...]:
         texts = Sources({source.name: source.read_text(encoding="utf-8")})
         operations = runtime_operations([ROOT / "components/include"])
         module = read_ptx(ptx)
-        return scan(module, variant, texts, operations) or audit_component(module, variant).diagnostics
+        return (
+            scan(module, variant, texts, operations) or audit_component(module, variant).diagnostics
+        )
     if (case / "nvcc.txt").is_file():
         text = (case / "nvcc.txt").read_text(encoding="utf-8")
         output = ToolOutput(("nvcc", source.name), 2, text)

@@ -95,7 +95,9 @@ def _of_numbers(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_memory(text: str) -> Iterator[tuple[str, str]]:
-    found = re.search(r"\b(ld|st|ldmatrix|stmatrix)\.([\w.:]*)\s*([^;]*)\[(%rd?\d+)(\+-?\d+)?\]", text)
+    found = re.search(
+        r"\b(ld|st|ldmatrix|stmatrix)\.([\w.:]*)\s*([^;]*)\[(%rd?\d+)(\+-?\d+)?\]", text
+    )
     if not found or "param" in found[2] or "local" in found[2]:
         return
     shift = int((found[5] or "+0").lstrip("+"))
