@@ -23,7 +23,7 @@ from pipelink_rules.diagnostics.diagnostic import (
 from pipelink_rules.diagnostics.wording import nearest, plural, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.parse import IN_FLOW
-from pipelink_rules.model.contract import DTYPES
+from pipelink_rules.model.contract import DTYPES, PLACE_NAMES
 from pipelink_rules.model.source_span import Expr, Span
 
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -333,7 +333,6 @@ _PLURAL = {
     "field": "work fields",
     "place": "`trip` and `warp`",
 }
-PLACES = ("trip", "warp")  # turns of the innermost repeat, warp of the role: of `at`
 LONGEST_MESSAGE = 240  # characters
 
 
@@ -374,7 +373,7 @@ class ContractSink(DiagnosticSink):
 
     def check_names(self, expr: Expr, clause: str, scope: Collection[str]) -> None:
         """Reports PL0031 for every name that is unknown, or of a kind that is not in `scope`."""
-        known = self.known | (dict.fromkeys(PLACES, "place") if "place" in scope else {})
+        known = self.known | (dict.fromkeys(PLACE_NAMES, "place") if "place" in scope else {})
         for name in () if self.incomplete else sorted(expression.names(expr)):
             span = expression.name_span(expr, name)
             if name not in known:

@@ -345,7 +345,9 @@ def _variant(variant: Variant, at: JsonPath = ()) -> Iterator[Fault]:
     names = fields | {noun.name for nouns in (contract.symbols, contract.params) for noun in nouns}
     for here, noun in _nouns(contract, (*at, "contract")):
         if isinstance(noun, Expr):
-            yield from expression_over((*here, "text"), noun.text, names | LAUNCH_NAMES)
+            yield from expression_over(
+                (*here, "text"), noun.text, names | LAUNCH_NAMES | set(contracts.PLACE_NAMES)
+            )
             yield from between((*here, "text"), noun.literal, -(2**31), 2**31 - 1)
         elif isinstance(noun, contracts.WorkField):
             yield from known((*here, "index_within"), noun.index_within, {"", *fields}, "field")

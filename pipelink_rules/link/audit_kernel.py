@@ -42,7 +42,8 @@ _COUNTS = {-1: "a count in a register", 0: "all threads"}
 def audit(
     cubin: str | Path, program: Program, placement: Placement, log: LinkLog, toolkit: Toolkit
 ) -> Audit:
-    """Return the audit of the cubin; raise PL0920..PL0929, PL0932, PL0938 where it differs from the plan.
+    """Return the audit of the cubin; raise PL0920..PL0929, PL0932, PL0938 where it differs.
+
 
     Differences that the declaration allows are in `allowed`.
     """

@@ -17,6 +17,7 @@ DTYPES: dict[str, tuple[int, str]] = {
 }
 
 
+PLACE_NAMES = ("trip", "warp")  # of `at`: turns of the innermost repeat, warp of the role
 RINGS = ("ring", "tensor_memory")  # spaces of ports that have stages, cursors and mbarriers
 
 

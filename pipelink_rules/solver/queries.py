@@ -32,7 +32,7 @@ class Model:
         """Return the value of a term; unconstrained variables are 0."""
         if isinstance(term, int):
             return term
-        value = self._model.eval(term, model_completion=True)
+        value = self._model.evaluate(term, model_completion=True)
         return int(bool(value)) if z3.is_bool(value) else int(value.as_long())
 
 
@@ -41,7 +41,7 @@ class Queries:
 
     def __init__(self) -> None:
         self.intervals = Intervals()
-        self.asked = 0
+        self.questions = 0
         self._solver = z3.SolverFor("QF_BV")
         self._solver.set("rlimit", _EFFORT)
         self._known: dict[tuple[object, ...], tuple[str, Model | None]] = {}
@@ -62,7 +62,7 @@ class Queries:
         question = (frozenset(map(key, path)), key(condition))
         if question not in self._known:
             self._alive += [condition, *path]
-            self.asked += 1
+            self.questions += 1
             self._solver.push()
             self._solver.add(*path, condition)
             verdict = self._solver.check()

@@ -27,7 +27,7 @@ from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.variant import Measured, Variant
 from pipelink_rules.toolkit.compiler_errors import Subject, diagnose
 from pipelink_rules.toolkit.process import ToolOutput
-from pipelink_rules.toolkit.ptx import read_ptx
+from pipelink_rules.toolkit.ptx import Module, read_ptx
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ARGUMENTS = {"TM": 128, "TN": 128, "TK": 64}
@@ -58,6 +58,11 @@ def _of_case(case: Path) -> tuple[Diagnostic, ...]:
         return problem.diagnostics
 
 
+def _audited(module: Module, variant: Variant, case: Path) -> tuple[Diagnostic, ...]:
+    strict = (case / "strict").is_file()
+    return audit_component(module, variant, strict=strict).diagnostics
+
+
 def _findings(case: Path, variant: Variant) -> tuple[Diagnostic, ...]:
     source = next(case.glob("*.cu"))
     if (case / "shadow.ptx").is_file():
@@ -67,9 +72,7 @@ def _findings(case: Path, variant: Variant) -> tuple[Diagnostic, ...]:
         texts = Sources({source.name: source.read_text(encoding="utf-8")})
         operations = runtime_operations([ROOT / "components/include"])
         module = read_ptx(ptx)
-        return (
-            scan(module, variant, texts, operations) or audit_component(module, variant).diagnostics
-        )
+        return scan(module, variant, texts, operations) or _audited(module, variant, case)
     if (case / "nvcc.txt").is_file():
         text = (case / "nvcc.txt").read_text(encoding="utf-8")
         output = ToolOutput(("nvcc", source.name), 2, text)

@@ -6,43 +6,43 @@ A loop whose exits are decided by constants is unrolled; any other is proved by 
 
 from pipelink_rules.audit.control_flow import FunctionCode
 from pipelink_rules.audit.proof.effect import Effect
-from pipelink_rules.audit.proof.graph import Graph
 from pipelink_rules.audit.proof.induction import Induction
 from pipelink_rules.audit.proof.instructions import effect_of
-from pipelink_rules.audit.proof.machine import Machine
-from pipelink_rules.audit.proof.state import Branch, State, merge, mergeable, possible
+from pipelink_rules.audit.proof.loops import LoopGraph
+from pipelink_rules.audit.proof.prover import Prover
+from pipelink_rules.audit.proof.state import Branch, Reached, WarpState, merge, mergeable, possible
 from pipelink_rules.audit.proof.verdict import DeadPathError, RefutedError, UnprovedError
 from pipelink_rules.solver import terms
 
 _UNROLLED = 5_000  # turns of a loop that constants decide
 _STATES = 64  # at one place: more are a sign that nothing joins
-Reached = list[tuple[State, int]]  # states and the positions that they stand at
 
 
 class Executor:
     """Runs one function of a role."""
 
-    def __init__(self, machine: Machine, code: FunctionCode) -> None:
-        self.machine, self.code = machine, code
-        self.graph = Graph(code)
+    def __init__(self, prover: Prover, code: FunctionCode) -> None:
+        self.prover, self.code = prover, code
+        self.graph = LoopGraph(code)
         self.effects: list[Effect] = [
-            effect_of(machine, code, statement) for statement in code.instructions
+            effect_of(prover, code, statement) for statement in code.instructions
         ]
         self.end = self.graph.end
+        self.live = self.graph.live
         self._active: frozenset[int] = frozenset()  # heads of the loops around
         self._decided: list[tuple[int, bool]] = []  # branches taken: position, by a constant?
-        self._induction = Induction(machine, self)
+        self._induction = Induction(prover, self)
 
     @property
     def relations(self) -> tuple[str, ...]:
         """How each loop was proved."""
         return tuple(self._induction.relations)
 
-    def run(self, state: State) -> list[State]:
+    def run(self, state: WarpState) -> list[WarpState]:
         """Return the states at the end of the function."""
         return [one for one, _ in self._from(state, 0, frozenset())]
 
-    def _from(self, state: State, position: int, stops: frozenset[int]) -> Reached:
+    def _from(self, state: WarpState, position: int, stops: frozenset[int]) -> Reached:
         """Run from a position to the end or to one of the stops."""
         if position >= self.end:
             return [(state, self.end)]
@@ -52,7 +52,7 @@ class Executor:
             return self._loop(state, position, stops)
         return self._straight(state, position, stops)
 
-    def _straight(self, state: State, position: int, stops: frozenset[int]) -> Reached:
+    def _straight(self, state: WarpState, position: int, stops: frozenset[int]) -> Reached:
         first = True
         while position < self.end:
             if not first and (
@@ -77,7 +77,7 @@ class Executor:
                 state, position = joined[0], position + 1
         return [(state, self.end)]
 
-    def _each(self, states: list[State], position: int, stops: frozenset[int]) -> Reached:
+    def _each(self, states: list[WarpState], position: int, stops: frozenset[int]) -> Reached:
         if len(states) > _STATES:
             raise UnprovedError("more paths than the proof can follow")
         found: Reached = []
@@ -85,15 +85,15 @@ class Executor:
             found += self._alive(state, position, stops)
         return found
 
-    def _alive(self, state: State, position: int, stops: frozenset[int]) -> Reached:
+    def _alive(self, state: WarpState, position: int, stops: frozenset[int]) -> Reached:
         try:
             return self._from(state, position, stops)
         except DeadPathError:
             return []
 
     def _branch(
-        self, state: State, position: int, branch: Branch, stops: frozenset[int]
-    ) -> tuple[State | Reached, int]:
+        self, state: WarpState, position: int, branch: Branch, stops: frozenset[int]
+    ) -> tuple[WarpState | Reached, int]:
         """Return one state and where it goes on, or all that was reached."""
         condition = self._simplified(branch.condition)
         self._decided.append((position, isinstance(condition, int)))
@@ -107,12 +107,12 @@ class Executor:
         sides = [[one for one, at in side if at == join] for side in (taken, passed)]
         found = [one for one in taken + passed if one[1] != join]
         if len(sides[0]) == 1 and len(sides[1]) == 1 and mergeable(sides[0][0], sides[1][0]):
-            live = self.graph.live[join]
+            live = self.live[join]
             states = [merge(sides[0][0], sides[1][0], condition, live)]
         else:
             states = sides[0] + sides[1]
             if len(states) > 1:
-                states = possible(self.machine.queries, states)
+                states = possible(self.prover.queries, states)
         if join in stops or join >= self.end or not states:
             return found + [(one, join) for one in states], join
         if len(states) == 1 and not found:
@@ -123,31 +123,33 @@ class Executor:
 
     def _simplified(self, condition: object) -> object:
         simple = terms.simplified(condition)
-        known = self.machine.comparisons
+        known = self.prover.comparisons
         if not isinstance(simple, int) and not isinstance(condition, int):
             sides = known.get(condition.get_id())  # type: ignore[attr-defined]
             if sides is not None:
                 opposite = terms.simplified(terms.negated(simple))
-                self.machine.queries.keep(simple, opposite)
+                self.prover.queries.keep(simple, opposite)
                 known[simple.get_id()] = known[opposite.get_id()] = sides
         return simple
 
-    def _join(self, states: list[State], position: int) -> list[State]:
+    def _join(self, states: list[WarpState], position: int) -> list[WarpState]:
         """Join the two sides of a guarded instruction, where nothing tells them apart."""
         if len(states) == 2 and mergeable(*states):
             shared = states[0].path[: len(states[0].path) - 1]
             plain = len(states[1].path) == len(shared) + 1
             if plain and all(map(terms.same, shared, states[1].path)):
-                live = self.graph.live[position]
+                live = self.live[position]
                 return [merge(states[0], states[1], states[0].path[-1], live)]
         return states
 
     # -- loops ----------------------------------------------------------------------------------
-    def once(self, state: State, head: int, stops: frozenset[int]) -> tuple[list[State], Reached]:
+    def once(
+        self, state: WarpState, head: int, stops: frozenset[int]
+    ) -> tuple[list[WarpState], Reached]:
         """Run a loop once around: (states back at its head, states that left it)."""
         outside = self.graph.outside(head)
         if not outside:
-            self.machine.refute(state, _endless())
+            self.prover.refute(state, _endless())
         before, self._active = self._active, self._active | {head}
         try:
             reached = self._straight(state.copy(), head, stops | {head} | outside)
@@ -157,10 +159,10 @@ class Executor:
             self._active = before
         back = [one for one, at in reached if at == head]
         if len(back) > 1:
-            back = possible(self.machine.queries, back)
+            back = possible(self.prover.queries, back)
         return back, [one for one in reached if one[1] != head]
 
-    def _loop(self, state: State, head: int, stops: frozenset[int]) -> Reached:
+    def _loop(self, state: WarpState, head: int, stops: frozenset[int]) -> Reached:
         """Unroll a loop as long as constants decide its exits; then prove it by induction."""
         left: Reached = []
         for _ in range(_UNROLLED):

@@ -6,23 +6,18 @@ loop".  Whatever one more turn from a state of the guess does not keep is droppe
 inductive; the operations of that turn are then those of every turn.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from pipelink_rules.audit.proof.body import advanced
 from pipelink_rules.audit.proof.expressions import term_of
-from pipelink_rules.audit.proof.machine import Machine
-from pipelink_rules.audit.proof.state import Place, State, width_at
+from pipelink_rules.audit.proof.prover import Prover
+from pipelink_rules.audit.proof.state import Place, Reached, WarpState, width_at
 from pipelink_rules.audit.proof.verdict import EndlessError, RefutedError, UnprovedError
 from pipelink_rules.solver import terms
 from pipelink_rules.solver.queries import UndecidedError
 from pipelink_rules.solver.terms import DATA, Pointer, Term
-
-if TYPE_CHECKING:
-    from pipelink_rules.audit.proof.execute import Executor, Reached
 
 _PEELED = 3  # relations are sought from turn 0, 1 and 2 on
 _TRIES = 25  # rounds of dropping what is not inductive
@@ -40,7 +35,7 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Fact:
+class LoopFact:
     """A condition that may hold at the head in every turn."""
 
     kind: str  # "turns", "released", "turn", "sides" or "multiple"
@@ -52,15 +47,30 @@ class Fact:
         return f"{self.kind} {self.relation}".strip()
 
 
+class LoopRunner(Protocol):
+    """The execution of a function, as the proof of its loops uses it."""
+
+    live: list[frozenset[str]]  # registers that are used later, by position
+
+    def once(
+        self, state: WarpState, head: int, stops: frozenset[int]
+    ) -> tuple[list[WarpState], Reached]:
+        """Run a loop once around: (states back at its head, states that left it)."""
+
+
 class Induction:
     """Proofs of the loops of one function."""
 
-    def __init__(self, machine: Machine, executor: Executor) -> None:
-        self.machine, self.executor = machine, executor
+    def __init__(self, prover: Prover, runner: LoopRunner) -> None:
+        self.prover, self.runner = prover, runner
         self.relations: list[str] = []
 
     def prove(
-        self, state: State, head: int, stops: frozenset[int], first: tuple[list[State], Reached]
+        self,
+        state: WarpState,
+        head: int,
+        stops: frozenset[int],
+        first: tuple[list[WarpState], Reached],
     ) -> Reached:
         """Return the states that leave the loop, after any number of turns."""
         turns, rounds = [state], [first]
@@ -68,42 +78,42 @@ class Induction:
         for peeled in range(_PEELED):
             while len(turns) < peeled + 3:
                 if len(rounds) < len(turns):
-                    rounds.append(self.executor.once(turns[-1], head, stops))
+                    rounds.append(self.runner.once(turns[-1], head, stops))
                 back = rounds[len(turns) - 1][0]
                 if not back:
                     return [one for _, left in rounds for one in left]
                 if len(back) > 1:
                     for one in back:  # one of them may differ from the contract at once
-                        self.executor.once(one, head, stops)
+                        self.runner.once(one, head, stops)
                     raise UnprovedError("a loop whose turns end in several states")
                 turns.append(back[0])
-            machine = self.machine
-            marks = len(machine.writes), len(machine.obligations)
+            prover = self.prover
+            marks = len(prover.writes), len(prover.obligations)
             try:
                 left = self._induct(turns[peeled : peeled + 3], head, stops)
                 return [one for _, out in rounds[:peeled] for one in out] + left
             except (RefutedError, UnprovedError) as why:
-                del machine.writes[marks[0] :], machine.obligations[marks[1] :]
+                del prover.writes[marks[0] :], prover.obligations[marks[1] :]
                 reason = why
         self._search(turns[-1], head, stops)
         assert reason is not None
         raise reason
 
-    def _search(self, state: State, head: int, stops: frozenset[int]) -> None:
+    def _search(self, state: WarpState, head: int, stops: frozenset[int]) -> None:
         """Run more turns, without a guess: a difference that occurs in them is a real one."""
         for _ in range(_MORE):
-            back, _ = self.executor.once(state, head, stops)
+            back, _ = self.runner.once(state, head, stops)
             if len(back) != 1:
                 return
             state = back[0]
 
     # -- one guess ------------------------------------------------------------------------------
-    def _induct(self, turns: list[State], head: int, stops: frozenset[int]) -> Reached:
+    def _induct(self, turns: list[WarpState], head: int, stops: frozenset[int]) -> Reached:
         first = turns[0]
         _require_alike(turns)
-        live = self.executor.graph.live[head]
+        live = self.runner.live[head]
         flat = [one.flat(live) for one in turns]
-        turn = self.machine.fresh("turn", 32)
+        turn = self.prover.fresh("turn", 32)
         plan = {place: self._guess(place, [one.get(place) for one in flat]) for place in flat[0]}
         self._join_cursors(plan, turns, flat)
         facts = [fact for fact in self._facts(turns) if self._holds(fact, first, terms.bits(0, 32))]
@@ -125,7 +135,7 @@ class Induction:
         if any(value is DATA for value in values):
             return Guess("data")
         parts = [terms.simplified(v.offset if isinstance(v, Pointer) else v) for v in values]
-        self.machine.queries.keep(*(part for part in parts if not isinstance(part, int)))
+        self.prover.queries.keep(*(part for part in parts if not isinstance(part, int)))
         width = width_at(place, *values, *parts)
         if width == 1:
             return Guess("free")
@@ -135,7 +145,7 @@ class Induction:
         return Guess("equal", group=(*map(terms.key, parts), width))
 
     def _join_cursors(
-        self, plan: dict[Place, Guess], turns: list[State], flat: list[dict[Place, Term]]
+        self, plan: dict[Place, Guess], turns: list[WarpState], flat: list[dict[Place, Term]]
     ) -> None:
         """Put what equals a cursor of the body, computed in another way, in its group."""
         known = {guess.group for place, guess in plan.items() if place[:2] == ("body", "ring")}
@@ -152,12 +162,12 @@ class Induction:
 
     def _state(
         self,
-        first: State,
+        first: WarpState,
         values: dict[Place, Term],
         plan: dict[Place, Guess],
-        facts: list[Fact],
+        facts: list[LoopFact],
         turn: Term,
-    ) -> State:
+    ) -> WarpState:
         """Return a state of the guess, at any turn."""
         state = first.copy()
         groups: dict[object, Term] = {}
@@ -167,7 +177,7 @@ class Induction:
                 state.drop(place)
             elif guess.how != "stays":
                 state.put(place, self._value(place, guess, values[place], turn, groups))
-        for name, given in self.machine.inputs.rings.items():
+        for name, given in self.prover.inputs.rings.items():
             ring = state.body.rings[name]
             if ring.current is not None:  # so by construction of the body's state
                 following = advanced(ring.current, given.stages)
@@ -193,7 +203,7 @@ class Induction:
         if guess.how == "data":
             return DATA
         if guess.how == "free":
-            return self.machine.fresh("data", 1)
+            return self.prover.fresh("data", 1)
         width = width_at(place, value)
         base = value.offset if isinstance(value, Pointer) else value
         if guess.how == "grows":
@@ -201,50 +211,50 @@ class Induction:
             moved = terms.bits(base, width) + terms.bits(guess.step, width) * count
         else:
             if guess.group not in groups:
-                groups[guess.group] = self.machine.fresh("loop", width)
+                groups[guess.group] = self.prover.fresh("loop", width)
             moved = groups[guess.group]
         return Pointer(value.region, moved) if isinstance(value, Pointer) else moved
 
     def _try(
         self,
-        start: State,
+        start: WarpState,
         values: dict[Place, Term],
         plan: dict[Place, Guess],
-        facts: list[Fact],
+        facts: list[LoopFact],
         turn: Term,
         head: int,
         stops: frozenset[int],
         attempt: int,
-    ) -> tuple[Reached, bool, list[Fact]]:
+    ) -> tuple[Reached, bool, list[LoopFact]]:
         """Run one turn; weaken the plan where it is not kept: (what left, kept?, facts left)."""
-        machine = self.machine
-        marks = len(machine.writes), len(machine.obligations)
-        machine.depth += 1
+        prover = self.prover
+        marks = len(prover.writes), len(prover.obligations)
+        prover.depth += 1
         try:
-            back, left = self.executor.once(start, head, stops)
+            back, left = self.runner.once(start, head, stops)
         except RefutedError as why:
             why.abstract = True
             raise
         finally:
-            machine.depth -= 1
+            prover.depth -= 1
         kept = True
         for one in back:
             _require_alike([start, one])
             if one.operations == start.operations:
                 raise EndlessError("a loop without operations, whose end depends on memory")
-            flat = one.flat(self.executor.graph.live[head])
+            flat = one.flat(self.runner.live[head])
             if self._weaken(one, flat, values, plan, turn, attempt):
                 kept = False
             still = [fact for fact in facts if self._holds(fact, one, turn + 1)]
             if len(still) != len(facts):
                 facts, kept = still, False
         if not kept:
-            del machine.writes[marks[0] :], machine.obligations[marks[1] :]
+            del prover.writes[marks[0] :], prover.obligations[marks[1] :]
         return left, kept, facts
 
     def _weaken(
         self,
-        state: State,
+        state: WarpState,
         found: dict[Place, Term],
         values: dict[Place, Term],
         plan: dict[Place, Guess],
@@ -274,7 +284,7 @@ class Induction:
                 )
         return changed
 
-    def _equal(self, state: State, place: Place, new: Term, wanted: Term) -> bool:
+    def _equal(self, state: WarpState, place: Place, new: Term, wanted: Term) -> bool:
         if terms.same(new, wanted):
             return True
         if new is DATA or wanted is DATA or isinstance(new, Pointer) != isinstance(wanted, Pointer):
@@ -289,27 +299,29 @@ class Induction:
         goal = terms.bits(new, width) == terms.bits(wanted, width)
         return self._follows(state, goal)
 
-    def _follows(self, state: State, goal: Term) -> bool:
+    def _follows(self, state: WarpState, goal: Term) -> bool:
         try:
-            return self.machine.queries.counterexample(state.path, goal, "a relation") is None
+            return self.prover.queries.counterexample(state.path, goal, "a relation") is None
         except UndecidedError:
             return False
 
     # -- facts ----------------------------------------------------------------------------------
-    def _facts(self, turns: list[State]) -> list[Fact]:
+    def _facts(self, turns: list[WarpState]) -> list[LoopFact]:
         first = turns[0]
-        loops = [loop for loop in self.machine.body.loops if loop in first.body.turns]
-        facts = [Fact("turns", loop, how) for loop in loops for how in ("below", "most", "least")]
-        facts += [Fact("released", name) for name in self.machine.inputs.rings]
-        facts.append(Fact("turn", 0))
+        loops = [loop for loop in self.prover.body.loops if loop in first.body.turns]
+        facts = [
+            LoopFact("turns", loop, how) for loop in loops for how in ("below", "most", "least")
+        ]
+        facts += [LoopFact("released", name) for name in self.prover.inputs.rings]
+        facts.append(LoopFact("turn", 0))
         return facts + self._compared(turns)
 
-    def _compared(self, turns: list[State]) -> list[Fact]:
+    def _compared(self, turns: list[WarpState]) -> list[LoopFact]:
         """Comparisons that decided the way, a turn ago: with every order, and as multiples."""
         rounds = []
         for before, after in itertools.pairwise(turns):
             new = after.path[len(before.path) :]
-            known = self.machine.comparisons
+            known = self.prover.comparisons
             rounds.append([known[c.get_id()] for c in new if c.get_id() in known])
         if len(rounds[0]) != len(rounds[1]):
             return []
@@ -325,15 +337,15 @@ class Induction:
                 continue
             sides = terms.bits(a, 32), steps[0], terms.bits(b, 32), steps[1]
             for sign in ("signed", "unsigned"):
-                facts += [Fact(sign, number, how, sides) for how in _RELATIONS]
-            facts.append(Fact("unsigned", number, "ne", sides))
-            facts += [Fact("multiple", number, of, sides) for of in ("2", "4", "8")]
+                facts += [LoopFact(sign, number, how, sides) for how in _RELATIONS]
+            facts.append(LoopFact("unsigned", number, "ne", sides))
+            facts += [LoopFact("multiple", number, of, sides) for of in ("2", "4", "8")]
         return facts
 
-    def _holds(self, fact: Fact, state: State, turn: Term) -> bool:
+    def _holds(self, fact: LoopFact, state: WarpState, turn: Term) -> bool:
         return self._follows(state, self._condition(fact, state, turn))
 
-    def _condition(self, fact: Fact, state: State, turn: Term) -> Term:
+    def _condition(self, fact: LoopFact, state: WarpState, turn: Term) -> Term:
         if fact.kind == "turn":
             return turn >= 0
         if fact.kind == "released":
@@ -347,22 +359,22 @@ class Induction:
             return terms.remainder(right - left, terms.bits(int(fact.relation), 32)) == 0
         return terms.compare(fact.relation, left, right, 32, fact.kind == "signed")
 
-    def _turns(self, state: State, loop: int, relation: str) -> Term:
+    def _turns(self, state: WarpState, loop: int, relation: str) -> Term:
         turns = terms.bits(state.body.turns[loop], 32)
         if relation == "least":
             return turns >= 0
-        count = self.machine.body.nodes[loop].count
+        count = self.prover.body.nodes[loop].count
         assert count is not None
-        limit = terms.bits(term_of(count, self.machine.inputs.env), 64)
+        limit = terms.bits(term_of(count, self.prover.inputs.env), 64)
         wide = terms.sign_extended(turns, 32, 64)
         return wide < limit if relation == "below" else wide <= limit
 
-    def _released(self, state: State, name: str) -> Term:
+    def _released(self, state: WarpState, name: str) -> Term:
         """With one item held, the next release is of the item before the next one."""
         ring = state.body.rings[name]
         if not isinstance(ring.held, int) or ring.held != 1:
             return terms.truth(1)
-        following = advanced(ring.released, self.machine.inputs.rings[name].stages)
+        following = advanced(ring.released, self.prover.inputs.rings[name].stages)
         return terms.both(
             *(
                 terms.bits(a, 32) == terms.bits(b, 32)
@@ -371,7 +383,7 @@ class Induction:
         )
 
 
-def _require_alike(states: list[State]) -> None:
+def _require_alike(states: list[WarpState]) -> None:
     """Raise UnprovedError unless the body stands at one place in all states."""
     places = {(one.body.at, one.body.last, one.fenced, one.group) for one in states}
     if len(places) > 1:

@@ -26,11 +26,12 @@ from pipelink_rules.audit.proof.effect import (
     reader,
     unproved,
 )
-from pipelink_rules.audit.proof.machine import Machine
+from pipelink_rules.audit.proof.prover import Prover
 from pipelink_rules.audit.proof.registers import compare, compute, select, vector_move
-from pipelink_rules.audit.proof.runtime import call_runtime
-from pipelink_rules.audit.proof.state import Branch, State
+from pipelink_rules.audit.proof.runtime import call_runtime, same_number
+from pipelink_rules.audit.proof.state import Branch, WarpState
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
+from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Operation
 from pipelink_rules.solver import terms
 from pipelink_rules.solver.terms import DATA, Pointer, Term
@@ -106,6 +107,10 @@ _FORBIDDEN = {  # base -> (code, what the contract would have to say)
     "tensormap": ("PL0907", "tensor maps belong to the launcher"),
     "discard": ("PL0930", "memory of a port that the contract shows as written"),
 }
+_WHAT = {
+    "PL0935": "issues raw barrier or copy instructions without a raw port",
+    "PL0936": "synchronizes through global memory",
+}
 _RAW = (
     "mbarrier",
     "cp",
@@ -118,23 +123,23 @@ _RAW = (
 )
 
 
-def effect_of(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def effect_of(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     """Return the effect of an instruction under its guard."""
     try:
-        plain = _plain(machine, code, statement)
+        plain = _plain(prover, code, statement)
     except (IndexError, ValueError):
         return unproved(f"`{statement.text[:80]}`, which is malformed")
     if not statement.guard or statement.base == "bra":
         return plain
-    test = reader(machine, statement.guard.lstrip("@"))
+    test = reader(prover, statement.guard.lstrip("@"))
 
-    def guarded(state: State) -> Outcome:
-        condition = condition_of_value(machine, test(state))
+    def guarded(state: WarpState) -> Outcome:
+        condition = condition_of_value(prover, test(state))
         if isinstance(condition, int):
             return plain(state) if condition else None
-        if not machine.queries.possible(state.path, terms.negated(condition)):
+        if not prover.queries.possible(state.path, terms.negated(condition)):
             return plain(state)
-        if not machine.queries.possible(state.path, condition):
+        if not prover.queries.possible(state.path, condition):
             return None
         other = state.copy().on(terms.negated(condition))
         outcome = plain(state.on(condition))
@@ -145,51 +150,51 @@ def effect_of(machine: Machine, code: FunctionCode, statement: Statement) -> Eff
     return guarded
 
 
-def _plain(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _plain(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     base, opcode, arguments = statement.base, statement.opcode, statement.arguments()
     special = _SPECIAL.get(base)
     if special is not None:
-        return special(machine, code, statement)
+        return special(prover, code, statement)
     if opcode.endswith(".many"):
-        return merged_accesses(machine, statement)
+        return merged_accesses(prover, statement)
     if opcode.startswith(("st.async", "st.bulk", "red.async")):
-        return _itself(machine, opcode, "PL0935", "operations of the runtime")
+        return _itself(prover, opcode, "PL0935", "operations of the runtime")
     if base in ("ld", "ldu", "st", "stmatrix", "ldmatrix"):
-        return memory_access(machine, statement)
+        return memory_access(prover, statement)
     if base in _FORBIDDEN or base in _RAW:
-        return _forbidden(machine, statement)
+        return _forbidden(prover, statement)
     if base in _QUIET:
         return nothing
     if base == "setp":
-        return compare(machine, statement)
+        return compare(prover, statement)
     if base == "selp" and len(arguments) == 4 and not is_float(opcode):
-        return select(machine, statement)
+        return select(prover, statement)
     if base == "mov" and len(arguments) > 1 and "{" in arguments[0] + arguments[1]:
-        return vector_move(machine, arguments)
+        return vector_move(prover, arguments)
     if base in _REGISTERS:
-        return compute(machine, statement)
+        return compute(prover, statement)
     return unproved(f"`{opcode}`, which the proof does not model")
 
 
 # -- control --------------------------------------------------------------------------------------
-def _branch(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _branch(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     if statement.opcode.split(".")[0] != "bra":
         return unproved("an indirect branch")
     target = code.labels.get(statement.operands.strip(), len(code.instructions))
     if not statement.guard:
         return lambda state: target
-    test = reader(machine, statement.guard.lstrip("@"))
-    return lambda state: Branch(condition_of_value(machine, test(state)), target)
+    test = reader(prover, statement.guard.lstrip("@"))
+    return lambda state: Branch(condition_of_value(prover, test(state)), target)
 
 
-def _return(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _return(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     end = len(code.instructions)
     return lambda state: end
 
 
-def _trap(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
-    def effect(state: State) -> Outcome:
-        machine.refute(
+def _trap(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
+    def effect(state: WarpState) -> Outcome:
+        prover.refute(
             state,
             RefutedError(
                 "PL0934",
@@ -203,18 +208,18 @@ def _trap(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
     return effect
 
 
-def _call(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _call(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     parts = statement.arguments()
     result = parts.pop(0).strip("() ") if parts[0].startswith("(") else ""
     name = parts[0]
     listed = parts[1].strip("() ") if len(parts) > 1 and parts[1].startswith("(") else ""
     names = [part.strip() for part in listed.split(",") if part.strip()]
-    if machine.module.function(name) is not None:
+    if prover.module.function(name) is not None:
         return unproved(f"a call of `{name}`, which is not inlined")
 
-    def effect(state: State) -> Outcome:
+    def effect(state: WarpState) -> Outcome:
         outcome = call_runtime(
-            machine, state, name, [state.registers.get(one, DATA) for one in names]
+            prover, state, name, [state.registers.get(one, DATA) for one in names]
         )
         if result:
             state.registers[result] = DATA
@@ -223,64 +228,95 @@ def _call(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
     return effect
 
 
-def _fence(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _fence(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     if not re.match(r"fence\.proxy\.async(\.shared::(cta|cluster))?$", statement.opcode):
         return nothing
-    return lambda state: machine.event(state, "fence", "async", _unchecked)
+    return lambda state: prover.event(state, "fence", "async", _unchecked)
 
 
-def _unchecked(state: State, op: Operation) -> None:
+def _unchecked(state: WarpState, op: Operation) -> None:
     return
 
 
-def _forbidden(machine: Machine, statement: Statement) -> Effect:
+def _forbidden(prover: Prover, statement: Statement) -> Effect:
     base, opcode = statement.base, statement.opcode
     if opcode.startswith("bar.warp.sync"):
-        return _warp_sync(machine, statement)
+        return _warp_sync(prover, statement)
     if base in ("atom", "red"):
-        return atomic(machine, statement)
+        return atomic(prover, statement)
+    if base in ("bar", "barrier"):
+        return _named_barrier(prover, statement)
     code, expected = _FORBIDDEN.get(base, ("PL0935", "operations of the runtime"))
     if base == "cp" and ".reduce" in opcode:
         code, expected = _FORBIDDEN["red"]
-    return _itself(machine, opcode, code, expected)
+    return _itself(prover, opcode, code, expected)
 
 
-def _itself(machine: Machine, opcode: str, code: str, expected: str) -> Effect:
-    def effect(state: State) -> Outcome:
-        error = RefutedError(code, f"issues `{opcode}` itself", expected=expected, found=opcode)
-        machine.refute(state, error)
+def _named_barrier(prover: Prover, statement: Statement) -> Effect:
+    """`bar.sync id, threads` of a named barrier, whose id placement gives (PTX ISA, barrier)."""
+    opcode, arguments = statement.opcode, statement.arguments()
+    verb = next((word for word in ("sync", "arrive") if f".{word}" in opcode), "")
+    itself = _itself(prover, opcode, "PL0935", "operations of the runtime")
+    if not verb or len(arguments) != 2:
+        return itself
+    number, threads = (reader(prover, argument) for argument in arguments)
+    names = {f"id of {one.name}": one for one in prover.inputs.contract.named_barriers}
+
+    def effect(state: WarpState) -> Outcome:
+        found = terms.simplified(number(state))
+        used = [names[name] for name in terms.variables(found) if name in names]
+        if len(used) != 1:
+            return itself(state)
+        barrier, count = used[0], threads(state)
+
+        if not terms.same(found, terms.variable(f"id of {barrier.name}", 32)):
+            raise UnprovedError(f"`{opcode}` on a barrier that is not declared")
+
+        def check(one: WarpState, op: Operation) -> None:
+            same_number(prover, one, op, count, evaluate(barrier.count, {}), "threads")
+
+        return prover.event(state, verb, barrier.name, check)
+
+    return effect
+
+
+def _itself(prover: Prover, opcode: str, code: str, expected: str) -> Effect:
+    def effect(state: WarpState) -> Outcome:
+        what = _WHAT.get(code, f"issues `{opcode}` itself")
+        error = RefutedError(code, what, expected=expected, found=f"raw instruction `{opcode}`")
+        prover.refute(state, error)
         return None
 
     return effect
 
 
 # -- the warp -------------------------------------------------------------------------------------
-def _warp_sync(machine: Machine, statement: Statement) -> Effect:
-    mask = reader(machine, statement.arguments()[0])
+def _warp_sync(prover: Prover, statement: Statement) -> Effect:
+    mask = reader(prover, statement.arguments()[0])
 
-    def effect(state: State) -> Outcome:
+    def effect(state: WarpState) -> Outcome:
         if mask(state) not in (ALL_LANES, (1 << 64) - 1):
             raise UnprovedError("a __syncwarp of some lanes")
-        machine.converged(state, "__syncwarp", "PL0707")
+        prover.converged(state, "__syncwarp", "PL0707")
         return None
 
     return effect
 
 
-def _shuffle(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _shuffle(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     arguments = statement.arguments()
     targets = registers_of(arguments[0])
-    value, source, clamp, mask = (reader(machine, arguments[n]) for n in (1, 2, 3, 4))
+    value, source, clamp, mask = (reader(prover, arguments[n]) for n in (1, 2, 3, 4))
     by_index = ".idx" in statement.opcode
 
-    def effect(state: State) -> Outcome:
+    def effect(state: WarpState) -> Outcome:
         if mask(state) not in (ALL_LANES, (1 << 64) - 1):
             raise UnprovedError("a shuffle of some lanes")
-        machine.converged(state, "shfl.sync", "PL0707")
+        prover.converged(state, "shfl.sync", "PL0707")
         given, lane = value(state), source(state)
         result: Term = DATA
         if by_index and clamp(state) == _ALL_LANES_CLAMP and isinstance(lane, int):
-            result = _of_lane(machine, given, lane & 31)
+            result = _of_lane(prover, given, lane & 31)
         state.registers[targets[0]] = result
         for target in targets[1:]:
             state.registers[target] = 1
@@ -289,7 +325,7 @@ def _shuffle(machine: Machine, code: FunctionCode, statement: Statement) -> Effe
     return effect
 
 
-def _of_lane(machine: Machine, value: Term, lane: int) -> Term:
+def _of_lane(prover: Prover, value: Term, lane: int) -> Term:
     if isinstance(value, int):
         return value
     if isinstance(value, Pointer) or value is DATA:
@@ -297,14 +333,14 @@ def _of_lane(machine: Machine, value: Term, lane: int) -> Term:
     if any(name.startswith("data!") for name in terms.variables(value)):
         return DATA
     number = terms.bits(lane, 5)
-    return terms.simplified(terms.substituted(value, (machine.inputs.lane, number)))
+    return terms.simplified(terms.substituted(value, (prover.inputs.lane, number)))
 
 
-def _elect(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _elect(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     targets = registers_of(statement.arguments()[0])
 
-    def effect(state: State) -> Outcome:
-        machine.converged(state, "elect.sync", "PL0707")
+    def effect(state: WarpState) -> Outcome:
+        prover.converged(state, "elect.sync", "PL0707")
         for target in targets:
             state.registers[target] = DATA
         return None
@@ -312,12 +348,12 @@ def _elect(machine: Machine, code: FunctionCode, statement: Statement) -> Effect
     return effect
 
 
-def _vote(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _vote(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     targets, opcode = registers_of(statement.arguments()[0]), statement.opcode
 
-    def effect(state: State) -> Outcome:
+    def effect(state: WarpState) -> Outcome:
         if statement.base != "activemask":
-            machine.converged(state, opcode, "PL0707")
+            prover.converged(state, opcode, "PL0707")
         for target in targets:
             state.registers[target] = DATA
         return None
@@ -325,12 +361,12 @@ def _vote(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
     return effect
 
 
-def _wgmma(machine: Machine, code: FunctionCode, statement: Statement) -> Effect:
+def _wgmma(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     opcode, arguments = statement.opcode, statement.arguments()
     if opcode.startswith("wgmma.fence"):
 
-        def fence(state: State) -> Outcome:
-            machine.converged(state, opcode)
+        def fence(state: WarpState) -> Outcome:
+            prover.converged(state, opcode)
             state.fenced = True
             return None
 
@@ -338,28 +374,28 @@ def _wgmma(machine: Machine, code: FunctionCode, statement: Statement) -> Effect
     if opcode.startswith("wgmma.mma_async"):
         if any(argument.startswith("{") for argument in arguments[1:]):
             return unproved("wgmma with an operand in registers")
-        reads = [reader(machine, argument) for argument in arguments[1:]]
+        reads = [reader(prover, argument) for argument in arguments[1:]]
 
-        def mma(state: State) -> Outcome:
-            wgmma.multiply(machine, state, opcode, [read(state) for read in reads])
+        def mma(state: WarpState) -> Outcome:
+            wgmma.multiply(prover, state, opcode, [read(state) for read in reads])
             return None
 
         return mma
     if opcode.startswith("wgmma.commit_group"):
-        return lambda state: wgmma.commit(machine, state)
+        return lambda state: wgmma.commit(prover, state)
     if not opcode.startswith("wgmma.wait_group"):
         return unproved(f"`{opcode}`, which the proof does not model")
-    count = reader(machine, arguments[0])
+    count = reader(prover, arguments[0])
 
-    def wait(state: State) -> Outcome:
+    def wait(state: WarpState) -> Outcome:
         state.fenced = False  # accumulators may be accessed now: the next wgmma needs a fence
         found = count(state)
 
-        def check(one: State, op: Operation) -> None:
+        def check(one: WarpState, op: Operation) -> None:
             if found != op.count:
-                machine.refute(one, _other_wait(op, found))
+                prover.refute(one, _other_wait(op, found))
 
-        return machine.event(state, "await", "mma", check)
+        return prover.event(state, "await", "mma", check)
 
     return wait
 
@@ -375,7 +411,7 @@ def _other_wait(op: Operation, found: Term) -> RefutedError:
     )
 
 
-_SPECIAL: dict[str, Callable[[Machine, FunctionCode, Statement], Effect]] = {
+_SPECIAL: dict[str, Callable[[Prover, FunctionCode, Statement], Effect]] = {
     "bra": _branch,
     "ret": _return,
     "exit": _return,

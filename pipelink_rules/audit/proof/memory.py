@@ -1,8 +1,8 @@
 """Memory accesses of a role: each lies in what the contract gives, and the contract shows it."""
 
 from pipelink_rules.audit.proof.expressions import product_of, term_of
-from pipelink_rules.audit.proof.machine import Machine, Write, shown
-from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.prover import Prover, Write, shown
+from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.contract.item_layout import member_span
 from pipelink_rules.expression.expression import evaluate
@@ -18,45 +18,45 @@ def port_of(pointer: Term) -> str | None:
     return None
 
 
-def home_of(machine: Machine, address: Term) -> str | None:
+def home_of(prover: Prover, address: Term) -> str | None:
     """Return the ring or buffer on whose base address a shared address is built."""
     if address is DATA:
         raise UnprovedError("an access to shared memory at an address that depends on data")
     if isinstance(address, int):
         return None
-    homes = machine.inputs.homes
+    homes = prover.inputs.homes
     found = [homes[name] for name in terms.variables(address) if name in homes]
     return found[0] if len(found) == 1 else None
 
 
 def reach_shared(
-    machine: Machine, state: State, kind: str, address: Term, size: Term, *, atomic: bool = False
+    prover: Prover, state: WarpState, kind: str, address: Term, size: Term, *, atomic: bool = False
 ) -> None:
     """Prove that an access lies in the current item of its ring, or in its buffer.
 
     kind: "read", "write", or "store" (by a bulk copy, which is an operation).  atomic: threads may
     write the same bytes.
     """
-    machine.accesses += 1
+    prover.accesses += 1
     if isinstance(address, Pointer):
         address = terms.simplified(terms.bits(terms.bits(address.offset, 64), 32))
-    target = home_of(machine, address)
+    target = home_of(prover, address)
     if target is None:
-        machine.refute(state, _nowhere(kind, address))
+        prover.refute(state, _nowhere(kind, address))
         return
     if kind != "store":
-        allowed_clause(machine, state, kind, target)
+        allowed_clause(prover, state, kind, target)
     address = terms.bits(address, 32)
-    if target in machine.inputs.rings:
-        offset, top = _in_ring(machine, state, kind, target, address)
+    if target in prover.inputs.rings:
+        offset, top = _in_ring(prover, state, kind, target, address)
         where = f"the current item of `{target}`"
     else:
-        buffer = machine.inputs.buffers[target]
+        buffer = prover.inputs.buffers[target]
         offset, top = address - buffer.base, buffer.bytes
         where = f"buffer `{target}`"
     offset = terms.bits(terms.simplified(offset), 32)
     if kind != "store":
-        oblige_aligned(machine, state, kind, target, address, size)
+        oblige_aligned(prover, state, kind, target, address, size)
     error = RefutedError(
         "PL0930",
         f"has a {kind} outside of {where}",
@@ -64,20 +64,20 @@ def reach_shared(
         expected=f"an access to the {top:,} bytes of {where}",
         found=f"a {kind} of {size if isinstance(size, int) else 'some'} bytes that leaves them",
     )
-    if target in machine.inputs.rings:
-        ring = machine.inputs.rings[target]
+    if target in prover.inputs.rings:
+        ring = prover.inputs.rings[target]
         whole = ring.stages * ring.stage_bytes
         error.elsewhere = terms.less(address - terms.bits(ring.base, 32), whole)
-    machine.oblige_inside(state, offset, size, top, error)
+    prover.oblige_inside(state, offset, size, top, error)
     if kind == "write" and isinstance(size, int) and not atomic:
         after = (state.body.last, state.operations)
-        machine.writes.append(Write(target, after, offset, size, state.path))
+        prover.writes.append(Write(target, after, offset, size, state.path))
 
 
 def oblige_aligned(
-    machine: Machine, state: State, kind: str, target: str, address: Term, size: Term
+    prover: Prover, state: WarpState, kind: str, target: str, address: Term, size: Term
 ) -> None:
-    """An access of 2, 4, 8 or 16 bytes lies at a multiple of its size (PTX ISA, "Operands")."""
+    """An access of 2, 4, 8 or 16 bytes is at a multiple of its size (PTX ISA, "Operands")."""
     if not isinstance(size, int) or size < 2 or size & (size - 1):
         return
     error = RefutedError(
@@ -87,15 +87,15 @@ def oblige_aligned(
         expected=f"a multiple of {size} bytes",
         found="another address",
     )
-    machine.oblige(state, address & (size - 1) == 0, error)
+    prover.oblige(state, address & (size - 1) == 0, error)
 
 
 def _in_ring(
-    machine: Machine, state: State, kind: str, ring: str, address: Term
+    prover: Prover, state: WarpState, kind: str, ring: str, address: Term
 ) -> tuple[Term, int]:
-    given, held = machine.inputs.rings[ring], state.body.rings[ring].current
+    given, held = prover.inputs.rings[ring], state.body.rings[ring].current
     if held is None or given.layout is None:
-        machine.refute(state, _not_held(kind, ring))
+        prover.refute(state, _not_held(kind, ring))
         raise UnprovedError("an access to a ring without an item")
     top = max(given.offset(member.name) + member_span(member) for member in given.port.members)
     return address - given.base - terms.bits(held[0], 32) * given.layout.stage_bytes, top
@@ -121,22 +121,22 @@ def _nowhere(kind: str, address: Term) -> RefutedError:
 
 
 # -- clauses --------------------------------------------------------------------------------------
-def allowed_clause(machine: Machine, state: State, kind: str, target: str) -> Operation | None:
+def allowed_clause(prover: Prover, state: WarpState, kind: str, target: str) -> Operation | None:
     """Return the `read` or `write` that allows an access here, or refute it."""
-    port = _port(machine, target)
+    port = _port(prover, target)
     if port is not None and port.space == "registers" and kind == "read":
-        machine.accessed.add((kind, target))
+        prover.accessed.add((kind, target))
         return None
-    body, last = machine.body, state.body.last
+    body, last = prover.body, state.body.last
     free = port is not None and port.space in ("registers", "global") and not port.scratch
     clauses = (
         [node.op for node in body.nodes if node.op is not None]
         if free
         else [op for _, op in body.allowed.get(last, ())]
     )
-    hits = [op for op in clauses if _is(machine, op, kind, target)]
+    hits = [op for op in clauses if _is(prover, op, kind, target)]
     if not hits:
-        hits = _of_another_turn(machine, state, kind, target)
+        hits = _of_another_turn(prover, state, kind, target)
     if not hits:
         done = body.nodes[last].op if last >= 0 else None
         after = f"after `{shown(done)}`" if done else "before its first operation"
@@ -148,38 +148,38 @@ def allowed_clause(machine: Machine, state: State, kind: str, target: str) -> Op
             found=f"a {kind} {after}",
         )
         # An operation that differs on this path says more: it is reported first.
-        machine.oblige(state, 0, error)
+        prover.oblige(state, 0, error)
         return None
-    machine.accessed.add((kind, target))
+    prover.accessed.add((kind, target))
     return hits[0]
 
 
-def _is(machine: Machine, op: Operation, kind: str, target: str) -> bool:
-    return op.verb == kind and machine.in_place.get(op.target, op.target) == target
+def _is(prover: Prover, op: Operation, kind: str, target: str) -> bool:
+    return op.verb == kind and prover.in_place.get(op.target, op.target) == target
 
 
-def _of_another_turn(machine: Machine, state: State, kind: str, target: str) -> list[Operation]:
+def _of_another_turn(prover: Prover, state: WarpState, kind: str, target: str) -> list[Operation]:
     """Return clauses of the next turn of a loop, where there is certain to be one."""
-    body = machine.body
+    body = prover.body
     for number, op in body.allowed_around.get(state.body.last, ()):
         loop = body.loop_of(number)
-        if not _is(machine, op, kind, target) or loop not in state.body.turns:
+        if not _is(prover, op, kind, target) or loop not in state.body.turns:
             continue
         assert loop is not None
-        left = machine.turns_left(state, loop)
-        if machine.queries.counterexample(state.path, left, "another turn of a loop") is None:
+        left = prover.turns_left(state, loop)
+        if prover.queries.counterexample(state.path, left, "another turn of a loop") is None:
             return [op]
     return []
 
 
-def _port(machine: Machine, name: str) -> Port | None:
-    return next((port for port in machine.inputs.contract.ports if port.name == name), None)
+def _port(prover: Prover, name: str) -> Port | None:
+    return next((port for port in prover.inputs.contract.ports if port.name == name), None)
 
 
 # -- global memory and fragments ------------------------------------------------------------------
 def reach_global(
-    machine: Machine,
-    state: State,
+    prover: Prover,
+    state: WarpState,
     kind: str,
     pointer: Pointer,
     size: Term,
@@ -190,8 +190,8 @@ def reach_global(
 
     unit: bytes of one load or store, which its address is a multiple of.
     """
-    machine.accesses += 1
-    port = machine.inputs.contract.port(pointer.region.removeprefix("port "))
+    prover.accesses += 1
+    port = prover.inputs.contract.port(pointer.region.removeprefix("port "))
     offset = terms.bits(pointer.offset, 64)
     if not isinstance(size, int):
         size = terms.simplified(size)
@@ -203,24 +203,24 @@ def reach_global(
         found=f"a {kind} that leaves it",
     )
     aligned = min(unit, port.align) if port.space == "global" else unit
-    oblige_aligned(machine, state, kind, port.name, offset, aligned)
+    oblige_aligned(prover, state, kind, port.name, offset, aligned)
     if port.space == "registers":
         top: Term = evaluate(port.members[0].shape[1], {}) // 2 * 4
     elif clause is not None and clause.index:
-        offset, top = _in_slice(machine, port, clause, offset)
+        offset, top = _in_slice(prover, port, clause, offset)
     else:
         item = DTYPES[port.members[0].dtype][0]
         shape = port.members[0].shape
-        if sum(not isinstance(term_of(e, machine.inputs.env), int) for e in shape) > 1:
-            _in_matrix(machine, state, port, offset, size, error)
+        if sum(not isinstance(term_of(e, prover.inputs.env), int) for e in shape) > 1:
+            _in_matrix(prover, state, port, offset, size, error)
             return
-        top = product_of(shape, machine.inputs.env) * item
-    machine.oblige_inside(state, terms.simplified(offset), size, top, error)
+        top = product_of(shape, prover.inputs.env) * item
+    prover.oblige_inside(state, terms.simplified(offset), size, top, error)
 
 
-def _in_slice(machine: Machine, port: Port, clause: Operation, offset: Term) -> tuple[Term, int]:
+def _in_slice(prover: Prover, port: Port, clause: Operation, offset: Term) -> tuple[Term, int]:
     """Return the offset in the slice that the clause names, and the slice's bytes."""
-    env, extents = machine.inputs.env, port.members[0].shape
+    env, extents = prover.inputs.env, port.members[0].shape
     item = DTYPES[port.members[0].dtype][0]
     inner = [evaluate(extent, {}) for extent in extents[1:]]
     size = item
@@ -234,18 +234,18 @@ def _in_slice(machine: Machine, port: Port, clause: Operation, offset: Term) -> 
 
 
 def _in_matrix(
-    machine: Machine, state: State, port: Port, offset: Term, size: Term, error: RefutedError
+    prover: Prover, state: WarpState, port: Port, offset: Term, size: Term, error: RefutedError
 ) -> None:
     """Prove (row * N + column) * item with row < M and column + n <= N.
 
     Both extents are symbols, so the product would be nonlinear.  The row is what the code itself
     multiplies by N: any row and column that fit prove that the address does.
     """
-    env, shape = machine.inputs.env, port.members[0].shape
+    env, shape = prover.inputs.env, port.members[0].shape
     rows, columns = (terms.bits(term_of(extent, env), 64) for extent in shape[-2:])
     item = DTYPES[port.members[0].dtype][0]
     for product, row in _row_products(offset, terms.variables(columns)):
-        free = machine.fresh("product", 64)
+        free = prover.fresh("product", 64)
         rest = terms.simplified(terms.substituted(offset, (product, free)) - free * item)
         rest = terms.bits(rest, 64)
         if terms.variables(rest) & {str(free)}:
@@ -253,7 +253,7 @@ def _in_matrix(
         inside = terms.both(
             row >= 0, row < rows, rest >= 0, rest + terms.bits(size, 64) <= columns * item
         )
-        machine.oblige(state, inside, error)
+        prover.oblige(state, inside, error)
         return
     raise UnprovedError(f"an address in `{port.name}` that is not row * columns + column")
 
@@ -272,7 +272,7 @@ def _row_products(offset: Term, names: frozenset[str]) -> list[tuple[Term, Term]
 
 # -- generic pointers -----------------------------------------------------------------------------
 def access(
-    machine: Machine, state: State, kind: str, pointer: Term, size: int, unit: int = 0
+    prover: Prover, state: WarpState, kind: str, pointer: Term, size: int, unit: int = 0
 ) -> bool:
     """Check an access by a generic pointer; return whether it reaches data and not a struct.
 
@@ -282,20 +282,20 @@ def access(
         what = "depends on data" if pointer is DATA else "is in no port of the role"
         raise UnprovedError(f"a {kind} at an address that {what}")
     if pointer.region == "shared":
-        reach_shared(machine, state, kind, pointer, size)
+        reach_shared(prover, state, kind, pointer, size)
         return True
     port = port_of(pointer)
     if port is None:
-        _in_struct(machine, state, kind, pointer, size)
+        _in_struct(prover, state, kind, pointer, size)
         return False
-    clause = allowed_clause(machine, state, kind, port)
-    reach_global(machine, state, kind, pointer, size, clause, unit or size)
+    clause = allowed_clause(prover, state, kind, port)
+    reach_global(prover, state, kind, pointer, size, clause, unit or size)
     return True
 
 
-def _in_struct(machine: Machine, state: State, kind: str, pointer: Pointer, size: int) -> None:
+def _in_struct(prover: Prover, state: WarpState, kind: str, pointer: Pointer, size: int) -> None:
     """Refute an access outside of the relocations, the ports or the work tile."""
-    most = machine.inputs.structs.get(pointer.region)
+    most = prover.inputs.structs.get(pointer.region)
     if most is None or not isinstance(pointer.offset, int):
         return
     offset = terms.signed_number(pointer.offset, 64)
@@ -307,10 +307,10 @@ def _in_struct(machine: Machine, state: State, kind: str, pointer: Pointer, size
         expected=f"bytes 0 to {most - 1} of the struct, aligned",
         found=f"{size} bytes at byte {offset:,}",
     )
-    machine.refute(state, error)
+    prover.refute(state, error)
 
 
-def load(state: State, pointer: Pointer, size: int) -> Term:
+def load(state: WarpState, pointer: Pointer, size: int) -> Term:
     """Return a word of a struct."""
     if not isinstance(pointer.offset, int) or size < 4:
         return DATA
@@ -323,9 +323,9 @@ def load(state: State, pointer: Pointer, size: int) -> Term:
     return DATA if high is DATA or isinstance(high, Pointer) else terms.joined(low, high)
 
 
-def store(machine: Machine, state: State, pointer: Pointer, size: int, value: Term) -> None:
+def store(prover: Prover, state: WarpState, pointer: Pointer, size: int, value: Term) -> None:
     """Write a word of a struct."""
-    scheduler = machine.inputs.role.scheduler
+    scheduler = prover.inputs.role.scheduler
     if pointer.region == "relocations" or (pointer.region == "work" and not scheduler):
         raise UnprovedError("a store to the relocations or the work tile")
     if not isinstance(pointer.offset, int):

@@ -13,9 +13,9 @@ from pipelink_rules.audit.control_flow import function_code
 from pipelink_rules.audit.proof.body import Body
 from pipelink_rules.audit.proof.execute import Executor
 from pipelink_rules.audit.proof.inputs import Inputs
-from pipelink_rules.audit.proof.machine import Machine, shown
-from pipelink_rules.audit.proof.races import refuse_races, refuse_same_stage
-from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.prover import Prover, shown
+from pipelink_rules.audit.proof.shared_writes import refuse_races, refuse_same_stage
+from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.verdict import (
     DeadPathError,
     Proof,
@@ -60,45 +60,45 @@ def _prove(module: Module, variant: Variant, role: Role) -> Proof:
         raise UnprovedError("no code for this role")
     inputs = Inputs(variant.contract, role)
     tensor = {port.name for port in variant.contract.ports if port.space == "tensor_memory"}
-    machine = Machine(inputs, module, Body(role.body, frozenset(tensor)))
-    machine.require_consistent()
+    prover = Prover(inputs, module, Body(role.body, frozenset(tensor)))
+    prover.require_consistent()
     try:
-        return _run(machine, function)
+        return _run(prover, function)
     except RefutedError as why:
         if why.model is not None:
             why.values = inputs.values(why.model)
         raise
 
 
-def _run(machine: Machine, function: Function) -> Proof:
+def _run(prover: Prover, function: Function) -> Proof:
     code = function_code(function)
-    executor = Executor(machine, code)
+    executor = Executor(prover, code)
     try:
-        ends = executor.run(_start(machine, code.parameters, function.body))
-        ends = [one for end in ends for one in _finished(machine, end)]
+        ends = executor.run(_start(prover, code.parameters, function.body))
+        ends = [one for end in ends for one in _finished(prover, end)]
         if not ends:
             raise UnprovedError("no path that reaches the end")
     except UnprovedError:
-        machine.discharge(definite=True)  # a difference that has been seen counts more
+        prover.discharge(definite=True)  # a difference that has been seen counts more
         raise
-    machine.discharge()
-    refuse_races(machine)
-    refuse_same_stage(machine, ends)
-    _require_accesses(machine)
+    prover.discharge()
+    refuse_races(prover)
+    refuse_same_stage(prover, ends)
+    _require_accesses(prover)
     return Proof(
         executor.relations,
-        machine.accesses,
-        machine.performed,
-        machine.queries.asked,
+        prover.accesses,
+        prover.performed,
+        prover.queries.questions,
     )
 
 
-def _start(machine: Machine, parameters: tuple[str, ...], body_text: str) -> State:
-    inputs = machine.inputs
-    body = inputs.body_state(machine.body.start)
-    if machine.body.nodes[machine.body.start].count is not None:
-        body.turns[machine.body.start] = 0
-    state = State(body, memory=dict(inputs.memory))
+def _start(prover: Prover, parameters: tuple[str, ...], body_text: str) -> WarpState:
+    inputs = prover.inputs
+    body = inputs.body_state(prover.body.start)
+    if prover.body.nodes[prover.body.start].count is not None:
+        body.turns[prover.body.start] = 0
+    state = WarpState(body, memory=dict(inputs.memory))
     given = (Pointer("relocations", 0), Pointer("ports", 0), Pointer("work", 0), inputs.thread)
     state.registers = dict(zip(parameters, given, strict=False))
     for name in _LOCAL.findall(body_text):
@@ -106,17 +106,17 @@ def _start(machine: Machine, parameters: tuple[str, ...], body_text: str) -> Sta
     return state
 
 
-def _finished(machine: Machine, state: State) -> list[State]:
+def _finished(prover: Prover, state: WarpState) -> list[WarpState]:
     """Refute an end before the body's end, or with cursors that stand elsewhere."""
     found = []
-    for one, number in machine.next_operations(state):
-        op = machine.body.nodes[number].op if number is not None else None
+    for one, number in prover.next_operations(state):
+        op = prover.body.nodes[number].op if number is not None else None
         try:
             if op is not None:
-                machine.refute(one, _never(shown(op)))
+                prover.refute(one, _never(shown(op)))
             if one.group:
-                machine.refute(one, _never("wgmma.commit_group"))
-            for name, offset in machine.inputs.cursors.items():
+                prover.refute(one, _never("wgmma.commit_group"))
+            for name, offset in prover.inputs.cursors.items():
                 cursor = tuple(one.memory["ports", offset + at] for at in (0, 4))
                 following = one.body.rings[name].next
                 goal = terms.both(
@@ -125,7 +125,7 @@ def _finished(machine: Machine, state: State) -> list[State]:
                         for a, b in zip(cursor, following, strict=True)
                     )
                 )
-                machine.need(one, goal, _other_end(name))
+                prover.need(one, goal, _other_end(name))
         except DeadPathError:
             continue
         found.append(one)
@@ -151,13 +151,13 @@ def _other_end(ring: str) -> RefutedError:
     )
 
 
-def _require_accesses(machine: Machine) -> None:
+def _require_accesses(prover: Prover) -> None:
     """Refute a `read` or `write` that no path performs."""
-    for node in machine.body.nodes:
+    for node in prover.body.nodes:
         if node.op is None or not node.is_access:
             continue
-        home = machine.in_place.get(node.op.target, node.op.target)
-        if (node.op.verb, home) not in machine.accessed:
+        home = prover.in_place.get(node.op.target, node.op.target)
+        if (node.op.verb, home) not in prover.accessed:
             what = f"{node.op.verb} {node.op.target}"
             raise RefutedError(
                 "PL0931",

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from pipelink_rules.audit.proof.body import advanced
 from pipelink_rules.audit.proof.expressions import term_of
-from pipelink_rules.audit.proof.machine import Machine, shown
 from pipelink_rules.audit.proof.memory import home_of, port_of, reach_global, reach_shared
-from pipelink_rules.audit.proof.state import State
-from pipelink_rules.audit.proof.tensor_memory import TENSOR_CALLS
+from pipelink_rules.audit.proof.prover import Prover, shown
+from pipelink_rules.audit.proof.state import WarpState
+from pipelink_rules.audit.proof.tensor_calls import TENSOR_CALLS
 from pipelink_rules.audit.proof.values import ring_and_cursor
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.contract.item_layout import member_bytes, member_span
@@ -17,69 +17,69 @@ from pipelink_rules.model.contract import DTYPES, Operation, Port
 from pipelink_rules.solver import terms
 from pipelink_rules.solver.terms import DATA, Pointer, Term
 
-Call = Callable[[Machine, State, Sequence[Term]], list[State] | None]
+Call = Callable[[Prover, WarpState, Sequence[Term]], list[WarpState] | None]
 
 
 def call_runtime(
-    machine: Machine, state: State, name: str, arguments: Sequence[Term]
-) -> list[State] | None:
+    prover: Prover, state: WarpState, name: str, arguments: Sequence[Term]
+) -> list[WarpState] | None:
     """Perform a call; UnprovedError for an unknown function."""
     operation = _CALLS.get(name) or TENSOR_CALLS.get(name)
     if operation is None:
         raise UnprovedError(f"a call of `{name}`, which is no function of the runtime")
-    return operation(machine, state, arguments)
+    return operation(prover, state, arguments)
 
 
 # -- rings ----------------------------------------------------------------------------------------
 def _take(verb: str) -> Call:
-    def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-        ring, cursor = ring_and_cursor(machine, state, arguments)
+    def call(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
+        ring, cursor = ring_and_cursor(prover, state, arguments)
 
-        def check(one: State, op: Operation) -> None:
-            machine.take(one, ring)
-            machine.same_item(one, ring, cursor, verb)
+        def check(one: WarpState, op: Operation) -> None:
+            prover.take(one, ring)
+            prover.same_item(one, ring, cursor, verb)
 
-        return machine.event(state, verb, ring, check)
+        return prover.event(state, verb, ring, check)
 
     return call
 
 
-def _commit(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-    ring, cursor = ring_and_cursor(machine, state, arguments)
+def _commit(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
+    ring, cursor = ring_and_cursor(prover, state, arguments)
 
-    def check(one: State, op: Operation) -> None:
+    def check(one: WarpState, op: Operation) -> None:
         if op.source:
-            machine.refute(one, _other_operand(op, f"commit {ring}"))
-        machine.same_item(one, ring, cursor, "commit")
+            prover.refute(one, _other_operand(op, f"commit {ring}"))
+        prover.same_item(one, ring, cursor, "commit")
 
-    return machine.event(state, "commit", ring, check)
+    return prover.event(state, "commit", ring, check)
 
 
-def _expect(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-    ring, cursor = ring_and_cursor(machine, state, arguments)
+def _expect(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
+    ring, cursor = ring_and_cursor(prover, state, arguments)
 
-    def check(one: State, op: Operation) -> None:
-        machine.same_item(one, ring, cursor, "expect")
-        given = machine.inputs.rings[ring]
+    def check(one: WarpState, op: Operation) -> None:
+        prover.same_item(one, ring, cursor, "expect")
+        given = prover.inputs.rings[ring]
         whole = given.layout.data_bytes if given.layout else 0
-        wanted = term_of(given.port.tx_bytes, machine.inputs.env) if given.port.tx_bytes else whole
-        same_number(machine, one, op, arguments[2], wanted, "bytes")
+        wanted = term_of(given.port.tx_bytes, prover.inputs.env) if given.port.tx_bytes else whole
+        same_number(prover, one, op, arguments[2], wanted, "bytes")
 
-    return machine.event(state, "expect", ring, check)
+    return prover.event(state, "expect", ring, check)
 
 
-def _release(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-    ring, cursor = ring_and_cursor(machine, state, arguments)
+def _release(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
+    ring, cursor = ring_and_cursor(prover, state, arguments)
 
-    def check(one: State, op: Operation) -> None:
+    def check(one: WarpState, op: Operation) -> None:
         held = one.body.rings[ring]
         due = terms.bits(held.held, 32) == op.lag + 1
-        machine.need(one, due, _out_of_order(op))
-        machine.same_item(one, ring, cursor, "release")
-        following = advanced(held.released, machine.inputs.rings[ring].stages)
+        prover.need(one, due, _out_of_order(op))
+        prover.same_item(one, ring, cursor, "release")
+        following = advanced(held.released, prover.inputs.rings[ring].stages)
         one.body.rings[ring] = replace(held, released=following, held=op.lag)
 
-    return machine.event(state, "release", ring, check)
+    return prover.event(state, "release", ring, check)
 
 
 def _out_of_order(op: Operation) -> RefutedError:
@@ -93,30 +93,32 @@ def _out_of_order(op: Operation) -> RefutedError:
     )
 
 
-def _advance(machine: Machine, state: State, arguments: Sequence[Term]) -> None:
-    (ring, cursor), place = ring_and_cursor(machine, state, arguments), arguments[1]
-    stage, phase = advanced(cursor, machine.inputs.rings[ring].stages)
+def _advance(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> None:
+    (ring, cursor), place = ring_and_cursor(prover, state, arguments), arguments[1]
+    stage, phase = advanced(cursor, prover.inputs.rings[ring].stages)
     assert isinstance(place, Pointer) and isinstance(place.offset, int)
     state.memory[place.region, place.offset] = stage
     state.memory[place.region, place.offset + 4] = phase
 
 
 # -- copies ---------------------------------------------------------------------------------------
-def _copy(machine: Machine, state: State, arguments: Sequence[Term], *, bulk: bool) -> list[State]:
-    ring, cursor = ring_and_cursor(machine, state, arguments)
+def _copy(
+    prover: Prover, state: WarpState, arguments: Sequence[Term], *, bulk: bool
+) -> list[WarpState]:
+    ring, cursor = ring_and_cursor(prover, state, arguments)
     source = _tensor(arguments[3])
 
-    def check(one: State, op: Operation) -> None:
-        machine.same_item(one, ring, cursor, "copy")
+    def check(one: WarpState, op: Operation) -> None:
+        prover.same_item(one, ring, cursor, "copy")
         if op.source != source:
-            machine.refute(one, _other_operand(op, f"copy {source} -> {ring}.{op.member}"))
-        _destination(machine, one, op, arguments[2])
+            prover.refute(one, _other_operand(op, f"copy {source} -> {ring}.{op.member}"))
+        _destination(prover, one, op, arguments[2])
         if bulk:
-            _bulk_bytes(machine, one, op, arguments)
+            _bulk_bytes(prover, one, op, arguments)
         else:
-            _coordinates(machine, one, op, arguments[4], arguments[5])
+            _coordinates(prover, one, op, arguments[4], arguments[5])
 
-    return machine.event(state, "copy", ring, check)
+    return prover.event(state, "copy", ring, check)
 
 
 def _tensor(pointer: Term) -> str:
@@ -137,8 +139,8 @@ def _other_operand(op: Operation, found: str) -> RefutedError:
     )
 
 
-def _destination(machine: Machine, state: State, op: Operation, offset: Term) -> None:
-    given = machine.inputs.rings[op.target]
+def _destination(prover: Prover, state: WarpState, op: Operation, offset: Term) -> None:
+    given = prover.inputs.rings[op.target]
     begin = given.offset(op.member)
     error = RefutedError(
         "PL0915",
@@ -149,11 +151,11 @@ def _destination(machine: Machine, state: State, op: Operation, offset: Term) ->
         found=f"byte {offset:,}" if isinstance(offset, int) else "another byte",
     )
     _known(offset, "a destination")
-    machine.need(state, terms.bits(offset, 32) == begin, error)
-    port = machine.inputs.contract.port(op.source)
+    prover.need(state, terms.bits(offset, 32) == begin, error)
+    port = prover.inputs.contract.port(op.source)
     member = next(one for one in given.port.members if one.name == op.member)
     if port.tile is not None and _box_bytes(port) != member_bytes(member):
-        machine.refute(state, _other_box(op, member_bytes(member), _box_bytes(port)))
+        prover.refute(state, _other_box(op, member_bytes(member), _box_bytes(port)))
 
 
 def _other_box(op: Operation, wanted: int, found: int) -> RefutedError:
@@ -174,23 +176,23 @@ def _box_bytes(port: Port) -> int:
     return size
 
 
-def _bulk_bytes(machine: Machine, state: State, op: Operation, arguments: Sequence[Term]) -> None:
+def _bulk_bytes(prover: Prover, state: WarpState, op: Operation, arguments: Sequence[Term]) -> None:
     """The bytes of a bulk copy: those expected, of one member, and inside of the tensor."""
-    port, size = machine.inputs.rings[op.target].port, arguments[4]
+    port, size = prover.inputs.rings[op.target].port, arguments[4]
     member = next(one for one in port.members if one.name == op.member)
     short = port.tx_bytes is not None and len(port.members) == 1
-    wanted = term_of(port.tx_bytes, machine.inputs.env) if short else member_bytes(member)  # type: ignore[arg-type]
-    same_number(machine, state, op, size, wanted, "bytes")
+    wanted = term_of(port.tx_bytes, prover.inputs.env) if short else member_bytes(member)  # type: ignore[arg-type]
+    same_number(prover, state, op, size, wanted, "bytes")
     room = terms.at_most(terms.wide(size), terms.bits(member_span(member), 64))
-    machine.need(state, room, _too_many(op, member_span(member)))
-    _sixteen(machine, state, op, terms.wide(size), "a size")
+    prover.need(state, room, _too_many(op, member_span(member)))
+    _sixteen(prover, state, op, terms.wide(size), "a size")
     assert isinstance(arguments[3], Pointer)
-    _sixteen(machine, state, op, terms.bits(arguments[3].offset, 64), "a global address")
-    reach_global(machine, state, "read", arguments[3], terms.wide(size))
-    _begins_at(machine, state, op, arguments[3])
+    _sixteen(prover, state, op, terms.bits(arguments[3].offset, 64), "a global address")
+    reach_global(prover, state, "read", arguments[3], terms.wide(size))
+    _begins_at(prover, state, op, arguments[3])
 
 
-def _sixteen(machine: Machine, state: State, op: Operation, value: Term, what: str) -> None:
+def _sixteen(prover: Prover, state: WarpState, op: Operation, value: Term, what: str) -> None:
     """Bulk copies take multiples of 16 (PTX ISA, cp.async.bulk)."""
     error = RefutedError(
         "PL0915",
@@ -200,7 +202,7 @@ def _sixteen(machine: Machine, state: State, op: Operation, value: Term, what: s
         expected="a multiple of 16",
         found="another value",
     )
-    machine.oblige(state, value & 15 == 0, error)
+    prover.oblige(state, value & 15 == 0, error)
 
 
 def _too_many(op: Operation, room: int) -> RefutedError:
@@ -215,14 +217,14 @@ def _too_many(op: Operation, room: int) -> RefutedError:
 
 
 # -- coordinates ----------------------------------------------------------------------------------
-def _coordinates(machine: Machine, state: State, op: Operation, x: Term, y: Term) -> None:
+def _coordinates(prover: Prover, state: WarpState, op: Operation, x: Term, y: Term) -> None:
     """Prove the coordinates that port.at declares, innermost mode first in the call."""
-    port = machine.inputs.contract.port(op.source)
+    port = prover.inputs.contract.port(op.source)
     for value in (x, y):
         _known(value, "a coordinate")
     if op.verb == "copy" and port.tile is not None and port.tile.along is not None:
-        _only_along(machine, state, op, port.tile.along, (x, y))
-    env = _place_env(machine, state)
+        _only_along(prover, state, op, port.tile.along, (x, y))
+    env = _place_env(prover, state)
     for value, wanted, axis in zip((x, y), reversed(port.at), ("x", "y"), strict=False):
         declared = terms.bits(term_of(wanted, env), 64)
         error = RefutedError(
@@ -240,21 +242,21 @@ def _coordinates(machine: Machine, state: State, op: Operation, x: Term, y: Term
             declared >= -(2**31),
             declared < 2**32,
         )
-        machine.need(state, goal, error)
+        prover.need(state, goal, error)
 
 
-def _place_env(machine: Machine, state: State) -> dict[str, Term]:
+def _place_env(prover: Prover, state: WarpState) -> dict[str, Term]:
     """Names of `at`: fields, symbols, `warp`, and `trip`, the turns of the innermost repeat."""
-    loop = machine.body.loop_of(state.body.at)
+    loop = prover.body.loop_of(state.body.at)
     trip = state.body.turns.get(loop, 0) if loop is not None else 0
-    return {**machine.inputs.env, "trip": terms.sign_extended(trip, 32, 64)}
+    return {**prover.inputs.env, "trip": terms.sign_extended(trip, 32, 64)}
 
 
 def _only_along(
-    machine: Machine, state: State, op: Operation, along: tuple[str, ...], values: Sequence[Term]
+    prover: Prover, state: WarpState, op: Operation, along: tuple[str, ...], values: Sequence[Term]
 ) -> None:
-    work = machine.inputs.contract.work
-    loops = {name for node in machine.body.nodes if node.count for name in _names(node.count.text)}
+    work = prover.inputs.contract.work
+    loops = {name for node in prover.body.nodes if node.count for name in _names(node.count.text)}
     for one in work.fields if work else ():
         if one.name in along or one.name in loops:
             continue
@@ -271,7 +273,7 @@ def _only_along(
                 expected=f"coordinates that change along {', '.join(along) or 'no field'} only",
                 found=f"coordinates that change with `{one.name}`",
             )
-            machine.need(state, value == terms.substituted(value, (here, there)), error)
+            prover.need(state, value == terms.substituted(value, (here, there)), error)
 
 
 def _names(text: str) -> frozenset[str]:
@@ -280,12 +282,12 @@ def _names(text: str) -> frozenset[str]:
     return names_in(text)
 
 
-def _begins_at(machine: Machine, state: State, op: Operation, pointer: Pointer) -> None:
+def _begins_at(prover: Prover, state: WarpState, op: Operation, pointer: Pointer) -> None:
     """A bulk copy begins at the element that `at` of its port declares."""
-    port = machine.inputs.contract.port(op.source)
+    port = prover.inputs.contract.port(op.source)
     if not port.at:
         return
-    env, shape = _place_env(machine, state), port.members[0].shape
+    env, shape = _place_env(prover, state), port.members[0].shape
     element: Term = 0
     for extent, index in zip(shape, port.at, strict=True):
         element = element * _number(term_of(extent, env)) + _number(term_of(index, env))
@@ -298,7 +300,7 @@ def _begins_at(machine: Machine, state: State, op: Operation, pointer: Pointer) 
         expected=f"from [{', '.join(index.text for index in port.at)}] on",
         found="another address",
     )
-    machine.oblige(state, terms.bits(pointer.offset, 64) == terms.bits(element, 64) * size, error)
+    prover.oblige(state, terms.bits(pointer.offset, 64) == terms.bits(element, 64) * size, error)
 
 
 def _number(value: Term) -> Term:
@@ -306,94 +308,96 @@ def _number(value: Term) -> Term:
 
 
 # -- stores ---------------------------------------------------------------------------------------
-def _store(machine: Machine, state: State, arguments: Sequence[Term], *, bulk: bool) -> list[State]:
+def _store(
+    prover: Prover, state: WarpState, arguments: Sequence[Term], *, bulk: bool
+) -> list[WarpState]:
     destination, address = _tensor(arguments[0]), arguments[1]
-    target = home_of(machine, address) or "shared memory outside of all ports"
+    target = home_of(prover, address) or "shared memory outside of all ports"
 
-    def check(one: State, op: Operation) -> None:
+    def check(one: WarpState, op: Operation) -> None:
         if op.source != destination:
-            machine.refute(one, _other_operand(op, f"store {target} -> {destination}"))
-        _sixteen(machine, one, op, terms.bits(address, 32), "a shared address")
+            prover.refute(one, _other_operand(op, f"store {target} -> {destination}"))
+        _sixteen(prover, one, op, terms.bits(address, 32), "a shared address")
         if bulk:
             _known(arguments[2], "a size")
             size: Term = terms.wide(arguments[2])
-            _fits(machine, one, op, size)
+            _fits(prover, one, op, size)
             assert isinstance(arguments[0], Pointer)
-            _sixteen(machine, one, op, size, "a size")
-            _sixteen(machine, one, op, terms.bits(arguments[0].offset, 64), "a global address")
-            reach_global(machine, one, "write", arguments[0], size)
-            _begins_at(machine, one, op, arguments[0])
+            _sixteen(prover, one, op, size, "a size")
+            _sixteen(prover, one, op, terms.bits(arguments[0].offset, 64), "a global address")
+            reach_global(prover, one, "write", arguments[0], size)
+            _begins_at(prover, one, op, arguments[0])
         else:
-            size = _box_bytes(machine.inputs.contract.port(op.source))
-            _coordinates(machine, one, op, arguments[2], arguments[3])
-        reach_shared(machine, one, "store", address, size)
+            size = _box_bytes(prover.inputs.contract.port(op.source))
+            _coordinates(prover, one, op, arguments[2], arguments[3])
+        reach_shared(prover, one, "store", address, size)
 
-    return machine.event(state, "store", target, check)
+    return prover.event(state, "store", target, check)
 
 
-def _fits(machine: Machine, state: State, op: Operation, size: Term) -> None:
+def _fits(prover: Prover, state: WarpState, op: Operation, size: Term) -> None:
     """Refute a store of more bytes than its ring item or buffer has."""
-    ring = machine.inputs.rings.get(op.target)
+    ring = prover.inputs.rings.get(op.target)
     if ring is not None:
         room = max(ring.offset(member.name) + member_span(member) for member in ring.port.members)
     else:
-        room = machine.inputs.buffers[op.target].bytes
-    machine.need(state, terms.at_most(size, terms.bits(room, 64)), _too_many(op, room))
+        room = prover.inputs.buffers[op.target].bytes
+    prover.need(state, terms.at_most(size, terms.bits(room, 64)), _too_many(op, room))
 
 
 def _await_store(full: bool) -> Call:
-    def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
-        def check(one: State, op: Operation) -> None:
+    def call(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
+        def check(one: WarpState, op: Operation) -> None:
             if op.full and not full:
-                machine.refute(one, _other_operand(op, f"await store {op.count}"))
-            same_number(machine, one, op, arguments[0], op.count, "groups")
+                prover.refute(one, _other_operand(op, f"await store {op.count}"))
+            same_number(prover, one, op, arguments[0], op.count, "groups")
 
-        return machine.event(state, "await", "store", check)
+        return prover.event(state, "await", "store", check)
 
     return call
 
 
 # -- the rest -------------------------------------------------------------------------------------
 def _fence(target: str) -> Call:
-    return lambda machine, state, arguments: machine.event(state, "fence", target, _nothing)
+    return lambda prover, state, arguments: prover.event(state, "fence", target, _nothing)
 
 
-def _nothing(state: State, op: Operation) -> None:
+def _nothing(state: WarpState, op: Operation) -> None:
     return
 
 
 def _barrier(verb: str) -> Call:
-    def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
+    def call(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
         at = arguments[0]
         name = None
         if isinstance(at, Pointer) and at.region == "relocations" and isinstance(at.offset, int):
-            name = machine.inputs.relocations.get(at.offset)
-        if name is None or name in machine.inputs.rings:
+            name = prover.inputs.relocations.get(at.offset)
+        if name is None or name in prover.inputs.rings:
             raise UnprovedError("a named barrier that is not a relocation of this role")
-        return machine.event(state, verb, name, _nothing)
+        return prover.event(state, verb, name, _nothing)
 
     return call
 
 
 def _counter(verb: str) -> Call:
-    def call(machine: Machine, state: State, arguments: Sequence[Term]) -> list[State]:
+    def call(prover: Prover, state: WarpState, arguments: Sequence[Term]) -> list[WarpState]:
         at = arguments[0]
         known = isinstance(at, Pointer) and at.region == "ports" and isinstance(at.offset, int)
-        name = machine.inputs.counters.get(at.offset) if known else None
+        name = prover.inputs.counters.get(at.offset) if known else None
         if name is None:
             raise UnprovedError("counters that are not a port of this role")
 
-        def check(one: State, op: Operation) -> None:
-            env = machine.inputs.env
+        def check(one: WarpState, op: Operation) -> None:
+            env = prover.inputs.env
             _known(arguments[1], "an index")
             index = terms.sign_extended(arguments[1], 32, 64)
             error = replace_code(op, "PL0916", "another counter", op.index[0].text)
             goal = terms.bits(index, 64) == terms.bits(term_of(op.index[0], env), 64)
-            machine.need(one, goal, error)
+            prover.need(one, goal, error)
             if op.threshold is not None:
-                same_number(machine, one, op, arguments[2], term_of(op.threshold, env), "signals")
+                same_number(prover, one, op, arguments[2], term_of(op.threshold, env), "signals")
 
-        return machine.event(state, verb, name, check)
+        return prover.event(state, verb, name, check)
 
     return call
 
@@ -405,7 +409,7 @@ def replace_code(op: Operation, code: str, found: str, expected: str) -> Refuted
 
 
 def same_number(
-    machine: Machine, state: State, op: Operation, found: Term, wanted: Term, what: str
+    prover: Prover, state: WarpState, op: Operation, found: Term, wanted: Term, what: str
 ) -> None:
     """Prove that a count of the code is that of the contract."""
     _known(found, f"a number of {what}")
@@ -419,7 +423,7 @@ def same_number(
         expected=f"{wanted:,} {what}" if isinstance(wanted, int) else f"the {what} of its clause",
         found=f"{text} {what}" if isinstance(found, int) else text,
     )
-    machine.need(state, terms.wide(found) == terms.bits(wanted, 64), error)
+    prover.need(state, terms.wide(found) == terms.bits(wanted, 64), error)
 
 
 def _known(value: Term, what: str) -> None:

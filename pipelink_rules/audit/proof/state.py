@@ -12,7 +12,7 @@ Place = tuple[object, ...]
 
 
 @dataclass
-class State:
+class WarpState:
     """A state of all lanes of one warp: `lane` is a variable, so values may depend on it."""
 
     body: BodyState
@@ -23,9 +23,9 @@ class State:
     group: tuple[str, ...] = ()  # rings that uncommitted wgmma read
     operations: int = 0  # performed so far
 
-    def copy(self) -> "State":
+    def copy(self) -> "WarpState":
         """Return a copy for another path."""
-        return State(
+        return WarpState(
             self.body.copy(),
             dict(self.registers),
             dict(self.memory),
@@ -35,7 +35,7 @@ class State:
             self.operations,
         )
 
-    def on(self, condition: Term) -> "State":
+    def on(self, condition: Term) -> "WarpState":
         """Return this state with one more condition in its path."""
         self.path = (*self.path, condition)
         return self
@@ -66,6 +66,9 @@ class State:
             self.memory.pop(place[1:], None)  # type: ignore[arg-type]
 
 
+Reached = list[tuple[WarpState, int]]  # states and the positions that they have reached
+
+
 @dataclass(frozen=True)
 class Branch:
     """A jump that some lanes or paths take."""
@@ -87,7 +90,7 @@ def width_at(place: Place, *values: Term) -> int:
     return 32
 
 
-def mergeable(one: State, other: State) -> bool:
+def mergeable(one: WarpState, other: WarpState) -> bool:
     """Return whether two states stand at one place of the body with the same terms."""
     if one.body.at != other.body.at or one.body.last != other.body.last:
         return False
@@ -97,7 +100,7 @@ def mergeable(one: State, other: State) -> bool:
     return left.keys() == right.keys() and all(terms.same(left[p], right[p]) for p in left)
 
 
-def merge(one: State, other: State, condition: Term, live: frozenset[str]) -> State:
+def merge(one: WarpState, other: WarpState, condition: Term, live: frozenset[str]) -> WarpState:
     """Join two states of a branch: `one` is the side on which the condition holds."""
     shared = 0
     for left, right in zip(one.path, other.path, strict=False):
@@ -143,6 +146,6 @@ def chosen(condition: Term, yes: Term, no: Term, width: int) -> Term:
     return terms.chosen(condition, terms.bits(yes, width), terms.bits(no, width))
 
 
-def possible(queries: Queries, states: Iterable[State]) -> list[State]:
+def possible(queries: Queries, states: Iterable[WarpState]) -> list[WarpState]:
     """Return the states whose paths can be taken."""
     return [state for state in states if queries.possible(state.path)]

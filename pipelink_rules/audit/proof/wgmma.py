@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelink_rules.audit.proof.machine import Machine
 from pipelink_rules.audit.proof.memory import home_of
-from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.prover import Prover
+from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.contract.item_layout import member_span
 from pipelink_rules.expression.expression import evaluate
@@ -36,18 +36,18 @@ class OperandTile:
     version: int = 1  # 1: wgmma, 2: tcgen05.mma
 
 
-def operand_ring(machine: Machine, state: State, descriptors: Sequence[Term]) -> str:
+def operand_ring(prover: Prover, state: WarpState, descriptors: Sequence[Term]) -> str:
     """Return the ring that holds both operands."""
     homes = set()
     for descriptor in descriptors:
         if descriptor is DATA or isinstance(descriptor, Pointer):
             raise UnprovedError("a matrix descriptor that depends on data")
-        homes.add(home_of(machine, descriptor))
+        homes.add(home_of(prover, descriptor))
     ring = next(iter(homes))
     if len(homes) > 1:
         raise UnprovedError("operands of one multiplication in two rings")
-    if ring not in machine.inputs.rings:
-        machine.refute(
+    if ring not in prover.inputs.rings:
+        prover.refute(
             state,
             RefutedError(
                 "PL0915",
@@ -63,10 +63,10 @@ def operand_ring(machine: Machine, state: State, descriptors: Sequence[Term]) ->
 
 
 def check_operand(
-    machine: Machine, state: State, ring: str, tile: OperandTile, descriptor: Term
+    prover: Prover, state: WarpState, ring: str, tile: OperandTile, descriptor: Term
 ) -> Term:
     """Prove layout and place of an operand; return its offset in the member, in bytes."""
-    given, held = machine.inputs.rings[ring], state.body.rings[ring].current
+    given, held = prover.inputs.rings[ring], state.body.rings[ring].current
     assert held is not None
     member = tile.member
     descriptor = terms.bits(descriptor, 64)
@@ -84,7 +84,7 @@ def check_operand(
         expected="rows of 128 bytes under the 128-byte swizzle, as the ring declares",
         found="another matrix descriptor",
     )
-    machine.oblige_any_stage(state, ring, terms.both(*layout), wrong)
+    prover.oblige_any_stage(state, ring, terms.both(*layout), wrong)
     address = terms.concatenated(terms.field(descriptor, 13, 0), zeros)
     offset = terms.bits(address, 32) - given.base
     offset = offset - terms.bits(held[0], 32) * given.stage_bytes - given.offset(member.name)
@@ -101,45 +101,45 @@ def check_operand(
         expected=f"{tile.rows} rows of `{ring}.{member.name}`",
         found="another place in shared memory",
     )
-    machine.oblige_any_stage(state, ring, inside, error)
+    prover.oblige_any_stage(state, ring, inside, error)
     return offset
 
 
-def multiply(machine: Machine, state: State, opcode: str, operands: Sequence[Term]) -> None:
+def multiply(prover: Prover, state: WarpState, opcode: str, operands: Sequence[Term]) -> None:
     """Check one wgmma.mma_async: descriptors a and b, accumulate, then the flags."""
-    machine.converged(state, "wgmma.mma_async")
+    prover.converged(state, "wgmma.mma_async")
     shape = _SHAPE.search(opcode)
     if shape is None:
         raise UnprovedError(f"`{opcode}`, whose operands are not modeled")
     if not state.fenced:
-        machine.refute(state, _not_fenced())
+        prover.refute(state, _not_fenced())
     columns, *dtypes = shape.groups()
     descriptors, accumulate, flags = operands[:2], operands[2], list(operands[3:])
-    ring = operand_ring(machine, state, descriptors)
-    members = machine.inputs.rings[ring].port.members
+    ring = operand_ring(prover, state, descriptors)
+    members = prover.inputs.rings[ring].port.members
     if len(members) < 2:
         raise UnprovedError("operands that are not two members of one ring")
     if flags != _FLAGS:
-        machine.refute(state, _other_flags(ring))
+        prover.refute(state, _other_flags(ring))
     offsets = []
     for number, (descriptor, rows) in enumerate(
         zip(descriptors, (_ROWS, int(columns)), strict=True)
     ):
         member = members[number]
         if member.dtype != dtypes[number]:
-            machine.refute(state, _other_dtype(ring, member, dtypes[number]))
+            prover.refute(state, _other_dtype(ring, member, dtypes[number]))
         tile = OperandTile(member, "AB"[number], rows)
-        offsets.append(check_operand(machine, state, ring, tile, descriptor))
-    require_step(machine, state, ring, offsets)
-    _require_rows(machine, state, ring, offsets[0])
-    require_accumulation(machine, state, ring, accumulate)
+        offsets.append(check_operand(prover, state, ring, tile, descriptor))
+    require_step(prover, state, ring, offsets)
+    _require_rows(prover, state, ring, offsets[0])
+    require_accumulation(prover, state, ring, accumulate)
     state.group = (*state.group, ring)
 
 
-def require_step(machine: Machine, state: State, ring: str, offsets: Sequence[Term]) -> None:
+def require_step(prover: Prover, state: WarpState, ring: str, offsets: Sequence[Term]) -> None:
     """Prove that both operands are at the next step of K of their item."""
     step = state.group.count(ring) * _STEP
-    first, second = machine.inputs.rings[ring].port.members[:2]
+    first, second = prover.inputs.rings[ring].port.members[:2]
     error = RefutedError(
         "PL0915",
         f"multiplies other columns of `{ring}.{first.name}` than of `{ring}.{second.name}`",
@@ -148,18 +148,18 @@ def require_step(machine: Machine, state: State, ring: str, offsets: Sequence[Te
         found=f"another step than byte {step}",
     )
     here = terms.both(*(offset & (_ROW - 1) == step for offset in offsets))
-    machine.oblige_any_stage(state, ring, here, error)
+    prover.oblige_any_stage(state, ring, here, error)
 
 
-def _require_rows(machine: Machine, state: State, ring: str, offset: Term) -> None:
+def _require_rows(prover: Prover, state: WarpState, ring: str, offset: Term) -> None:
     """Prove that A has the rows of the warpgroup, where each warpgroup has its 64 rows of it."""
-    first, step = machine.inputs.rings[ring].port.members[0], state.group.count(ring) * _STEP
+    first, step = prover.inputs.rings[ring].port.members[0], state.group.count(ring) * _STEP
     rows = evaluate(first.shape[0], {})
-    if rows * 4 != machine.inputs.warps * _ROWS:
+    if rows * 4 != prover.inputs.warps * _ROWS:
         return
-    warpgroup = terms.bits(machine.inputs.warp, 32)
+    warpgroup = terms.bits(prover.inputs.warp, 32)
     warpgroup = terms.shifted_right(warpgroup, terms.bits(2, 32))
-    own = offset - step == warpgroup * (_ROWS * _ROW)
+    right = offset - step == warpgroup * (_ROWS * _ROW)
     error = RefutedError(
         "PL0915",
         f"multiplies rows of `{ring}.{first.name}` that are another warpgroup's",
@@ -167,11 +167,11 @@ def _require_rows(machine: Machine, state: State, ring: str, offset: Term) -> No
         expected="rows 64 w to 64 w + 63 in warpgroup w",
         found="other rows",
     )
-    machine.oblige_any_stage(state, ring, own, error)
+    prover.oblige_any_stage(state, ring, right, error)
 
 
 def require_accumulation(
-    machine: Machine, state: State, ring: str, accumulate: Term, *, of_tile: bool = True
+    prover: Prover, state: WarpState, ring: str, accumulate: Term, *, of_tile: bool = True
 ) -> None:
     """The first multiplication of a work tile overwrites the accumulators, all others add.
 
@@ -179,10 +179,10 @@ def require_accumulation(
     earlier work tile left, it has initialized them itself, and may add from the first on.
     of_tile: they are a fragment; those in tensor memory always hold an earlier tile.
     """
-    nodes = [n for n, node in enumerate(machine.body.nodes) if node.op and node.op.verb == "mma"]
+    nodes = [n for n, node in enumerate(prover.body.nodes) if node.op and node.op.verb == "mma"]
     if len(nodes) != 1:
         return
-    loop = machine.body.loop_of(nodes[0])
+    loop = prover.body.loop_of(nodes[0])
     turns = state.body.turns.get(loop, 0) if loop is not None else 0
     later = terms.truth(1) if state.group else terms.bits(turns, 32) != 0
     if accumulate is DATA or isinstance(accumulate, Pointer):
@@ -195,9 +195,9 @@ def require_accumulation(
         expected="accumulation from the second multiplication of a work tile on",
         found="a later multiplication that overwrites the accumulators",
     )
-    machine.need(state, terms.either(terms.negated(later), adds), error)
-    fragments = {port.name for port in machine.inputs.contract.ports if port.space == "registers"}
-    if not of_tile or machine.reads_of(fragments):
+    prover.need(state, terms.either(terms.negated(later), adds), error)
+    fragments = {port.name for port in prover.inputs.contract.ports if port.space == "registers"}
+    if not of_tile or prover.reads_of(fragments):
         error = RefutedError(
             "PL0915",
             "accumulates on the result of an earlier work tile",
@@ -205,28 +205,28 @@ def require_accumulation(
             expected="a first multiplication that overwrites the accumulators",
             found="one that adds to what the registers hold",
         )
-        machine.need(state, terms.either(later, terms.negated(adds)), error)
+        prover.need(state, terms.either(later, terms.negated(adds)), error)
 
 
-def commit(machine: Machine, state: State) -> list[State]:
+def commit(prover: Prover, state: WarpState) -> list[WarpState]:
     """wgmma.commit_group: one `mma` for each ring whose items the group reads."""
     group, state.group = state.group, ()
     states = [state]
     for ring in sorted(set(group)):
 
-        def check(one: State, op: Operation, ring: str = ring) -> None:
-            require_steps(machine, one, ring, group)
+        def check(one: WarpState, op: Operation, ring: str = ring) -> None:
+            require_steps(prover, one, ring, group)
 
-        states = [found for one in states for found in machine.event(one, "mma", ring, check)]
+        states = [found for one in states for found in prover.event(one, "mma", ring, check)]
     return states
 
 
-def require_steps(machine: Machine, state: State, ring: str, group: tuple[str, ...]) -> None:
+def require_steps(prover: Prover, state: WarpState, ring: str, group: tuple[str, ...]) -> None:
     """Refute a group that does not multiply all of an item."""
-    row = machine.inputs.rings[ring].port.members[0]
+    row = prover.inputs.rings[ring].port.members[0]
     steps = member_span(row) // evaluate(row.shape[0], {}) // _STEP
     if group.count(ring) != steps:
-        machine.refute(state, _other_steps(ring, steps, group.count(ring)))
+        prover.refute(state, _other_steps(ring, steps, group.count(ring)))
 
 
 def _not_fenced() -> RefutedError:

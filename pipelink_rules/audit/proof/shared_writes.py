@@ -5,18 +5,18 @@ is used in turn is not written again while it is read.
 from dataclasses import dataclass
 
 from pipelink_rules.audit.proof.inputs import BufferInput
-from pipelink_rules.audit.proof.machine import Machine, Write
-from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.prover import Prover, Write
+from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.verdict import RefutedError, UnprovedError
 from pipelink_rules.solver import terms
 from pipelink_rules.solver.queries import SAT, UNKNOWN
 from pipelink_rules.solver.terms import Term
 
 
-def refuse_races(machine: Machine) -> None:
+def refuse_races(prover: Prover) -> None:
     """Refute two threads that write the same bytes between two operations."""
     groups: dict[tuple[str, tuple[int, int]], dict[object, list[Write]]] = {}
-    for write in machine.writes:
+    for write in prover.writes:
         parts = terms.split_sum(write.offset)[0]
         site = (parts, write.size, tuple(map(terms.key, write.path)))
         groups.setdefault((write.target, write.after), {}).setdefault(site, []).append(write)
@@ -24,12 +24,12 @@ def refuse_races(machine: Machine) -> None:
         rows = list(sites.values())
         for number, one in enumerate(rows):
             for other in rows[number:]:
-                _race(machine, target, one, other)
+                _race(prover, target, one, other)
 
 
-def _race(machine: Machine, target: str, one: list[Write], other: list[Write]) -> None:
+def _race(prover: Prover, target: str, one: list[Write], other: list[Write]) -> None:
     """Two sites whose writes differ in constants only: one question for all of their pairs."""
-    inputs = machine.inputs
+    inputs = prover.inputs
     lane, warp = terms.variable("lane'", 5), terms.variable("warp'", inputs.warp.size())
     renamed = [(inputs.lane, lane), (inputs.warp, warp)]
     names = set().union(*(terms.variables(c) for w in (one[0], other[0]) for c in w.path))
@@ -53,7 +53,7 @@ def _race(machine: Machine, target: str, one: list[Write], other: list[Write]) -
     exists = terms.less(terms.bits(warp, 32), terms.bits(inputs.warps, 32))
     path = [terms.substituted(condition, *renamed) for condition in other[0].path]
     both = terms.both(terms.either(*overlaps), apart, exists, *path)
-    verdict, model = machine.queries.check(one[0].path, both)
+    verdict, model = prover.queries.check(one[0].path, both)
     if verdict == UNKNOWN:
         raise UnprovedError(f"writes to `{target}` of which the solver cannot say that they differ")
     if verdict == SAT:
@@ -77,33 +77,33 @@ class Visit:
     writes: tuple[Write, ...]
 
 
-def refuse_same_stage(machine: Machine, ends: list[State]) -> None:
+def refuse_same_stage(prover: Prover, ends: list[WarpState]) -> None:
     """Refute a buffer of several stages of which one is written twice within their number."""
-    for name, given in machine.inputs.buffers.items():
+    for name, given in prover.inputs.buffers.items():
         if given.buffer.stages < 2:
             continue
-        visits = _visits(machine, name)
+        visits = _visits(prover, name)
         if not visits:
             continue
-        following = 0 if _drained(machine) else -(-(given.buffer.stages - 1) // len(visits))
+        following = 0 if _drained(prover) else -(-(given.buffer.stages - 1) // len(visits))
         row = [Visit(tile, writes) for tile in range(following + 1) for writes in visits]
         for number, one in enumerate(row[: len(visits)]):
             for other in row[number + 1 : number + given.buffer.stages]:
-                _turn(machine, given, ends, one, other)
+                _turn(prover, given, ends, one, other)
 
 
-def _drained(machine: Machine) -> bool:
+def _drained(prover: Prover) -> bool:
     """Return whether the body awaits all of its stores: then every stage is free again."""
     return any(
         node.op is not None
         and (node.op.verb, node.op.target, node.op.count) == ("await", "store", 0)
-        for node in machine.body.nodes
+        for node in prover.body.nodes
     )
 
 
-def _visits(machine: Machine, name: str) -> list[tuple[Write, ...]]:
+def _visits(prover: Prover, name: str) -> list[tuple[Write, ...]]:
     found: list[list[Write]] = []
-    for write in machine.writes:
+    for write in prover.writes:
         if write.target != name:
             continue
         known = found and found[-1][0].after == write.after
@@ -115,9 +115,9 @@ def _visits(machine: Machine, name: str) -> list[tuple[Write, ...]]:
 
 
 def _turn(
-    machine: Machine, given: BufferInput, ends: list[State], one: Visit, other: Visit
+    prover: Prover, given: BufferInput, ends: list[WarpState], one: Visit, other: Visit
 ) -> None:
-    renamed = _later(machine, ends[-1], other.tile) if other.tile else []
+    renamed = _later(prover, ends[-1], other.tile) if other.tile else []
     hits: list[Term] = []
     for a in one.writes:
         for b in other.writes:
@@ -127,7 +127,7 @@ def _turn(
             hits.append(
                 terms.both(terms.less(near, terms.bits(a.size + b.size - 1, 32)), *a.path, *path)
             )
-    verdict, model = machine.queries.check((), terms.either(*hits))
+    verdict, model = prover.queries.check((), terms.either(*hits))
     name = given.buffer.name
     if verdict == UNKNOWN:
         raise UnprovedError(f"stages of `{name}` of which the solver cannot say that they differ")
@@ -143,10 +143,10 @@ def _turn(
         raise error
 
 
-def _later(machine: Machine, end: State, tiles: int) -> list[tuple[Term, Term]]:
+def _later(prover: Prover, end: WarpState, tiles: int) -> list[tuple[Term, Term]]:
     """Return the cursors some work tiles later, in terms of those now."""
     pairs = []
-    for name, ring in machine.inputs.rings.items():
+    for name, ring in prover.inputs.rings.items():
         stage, phase = ring.start
         for _ in range(tiles):
             step = [(ring.start[0], terms.bits(stage, 32)), (ring.start[1], terms.bits(phase, 32))]

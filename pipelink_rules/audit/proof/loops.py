@@ -12,7 +12,7 @@ _REGISTER = re.compile(r"%\w+|\bp\b|\b__local_depot\d+|\b[A-Za-z_]\w*\b")
 _NO_RESULT = ("st", "bra", "call", "red", "stmatrix", "wgmma")
 
 
-class Graph:
+class LoopGraph:
     """The control flow of a function; positions are those of its instructions, `end` follows."""
 
     def __init__(self, code: FunctionCode) -> None:

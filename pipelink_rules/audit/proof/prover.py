@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pipelink_rules.audit.proof.body import Body, advanced
 from pipelink_rules.audit.proof.expressions import term_of
 from pipelink_rules.audit.proof.inputs import Inputs
-from pipelink_rules.audit.proof.state import State
+from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.verdict import DeadPathError, RefutedError, UnprovedError
 from pipelink_rules.model.contract import Operation
 from pipelink_rules.solver import terms
@@ -14,7 +14,7 @@ from pipelink_rules.solver.queries import SAT, UNSAT, Model, Path
 from pipelink_rules.solver.terms import Term
 from pipelink_rules.toolkit.ptx import Module
 
-Check = Callable[[State, Operation], None]
+Check = Callable[[WarpState, Operation], None]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Obligation:
 
 
 @dataclass
-class Machine:
+class Prover:
     """The fixed parts of a proof, and what it collects."""
 
     inputs: Inputs
@@ -69,7 +69,7 @@ class Machine:
         return any(kind == "read" and name in ports for kind, name in self.accessed)
 
     # -- goals ----------------------------------------------------------------------------------
-    def refute(self, state: State, error: RefutedError, model: Model | None = None) -> None:
+    def refute(self, state: WarpState, error: RefutedError, model: Model | None = None) -> None:
         """Raise the error with values under which it occurs; DeadPathError where there are none."""
         if model is None:
             verdict, model = self.queries.check(state.path, 1)
@@ -78,17 +78,19 @@ class Machine:
         error.model, error.abstract = model, self.depth > 0
         raise error
 
-    def need(self, state: State, goal: Term, error: RefutedError) -> None:
+    def need(self, state: WarpState, goal: Term, error: RefutedError) -> None:
         """Prove the goal on the state's path, or raise the error with a counterexample."""
         model = self.queries.counterexample(state.path, goal, str(error))
         if model is not None:
             self.refute(state, error, model)
 
-    def oblige(self, state: State, goal: Term, error: RefutedError) -> None:
+    def oblige(self, state: WarpState, goal: Term, error: RefutedError) -> None:
         """Prove the goal after the run."""
         self.obligations.append(Obligation(state.path, goal, error, self.depth > 0))
 
-    def oblige_any_stage(self, state: State, ring: str, goal: Term, error: RefutedError) -> None:
+    def oblige_any_stage(
+        self, state: WarpState, ring: str, goal: Term, error: RefutedError
+    ) -> None:
         """Prove a goal for every stage of a ring, once; where that fails, for the current one."""
         held = state.body.rings[ring].current
         assert held is not None
@@ -104,7 +106,7 @@ class Machine:
         self.oblige(state, goal, error)
 
     def oblige_inside(
-        self, state: State, offset: Term, size: Term, top: Term, error: RefutedError
+        self, state: WarpState, offset: Term, size: Term, top: Term, error: RefutedError
     ) -> None:
         """Prove that [offset, offset + size) lies in [0, top), after the run."""
         if (
@@ -118,7 +120,7 @@ class Machine:
         fits = terms.at_most(end, terms.bits(top, 64))
         self.oblige(state, terms.both(terms.at_most(offset, end), fits), error)
 
-    def decide(self, state: State, condition: Term) -> Iterable[tuple[bool, State]]:
+    def decide(self, state: WarpState, condition: Term) -> Iterable[tuple[bool, WarpState]]:
         """Return (truth, state) for each way in which the condition can go."""
         condition = terms.simplified(condition)
         if isinstance(condition, int):
@@ -131,7 +133,7 @@ class Machine:
         return [(yes, state)]
 
     # -- divergence -----------------------------------------------------------------------------
-    def converged(self, state: State, what: str, code: str = "PL0934") -> None:
+    def converged(self, state: WarpState, what: str, code: str = "PL0934") -> None:
         """Refute what only some lanes of a warp do."""
         for number, condition in enumerate(state.path):
             names = terms.variables(condition)
@@ -156,7 +158,7 @@ class Machine:
             )
 
     # -- the body's next operation --------------------------------------------------------------
-    def event(self, state: State, verb: str, target: str, check: Check) -> list[State]:
+    def event(self, state: WarpState, verb: str, target: str, check: Check) -> list[WarpState]:
         """Perform an operation of the code: the body's next one must be the same."""
         name = f"{verb} {target}".strip()
         self.converged(state, name)
@@ -176,10 +178,10 @@ class Machine:
             found.append(one)
         return found
 
-    def next_operations(self, state: State) -> list[tuple[State, int | None]]:
+    def next_operations(self, state: WarpState) -> list[tuple[WarpState, int | None]]:
         """Return the states at the body's next operation; None: at its end."""
-        todo: list[State] = [state]
-        found: list[tuple[State, int | None]] = []
+        todo: list[WarpState] = [state]
+        found: list[tuple[WarpState, int | None]] = []
         while todo:
             one = todo.pop()
             number = one.body.at
@@ -205,14 +207,14 @@ class Machine:
                 found.append((one, number))
         return found
 
-    def turns_left(self, state: State, loop: int) -> Term:
+    def turns_left(self, state: WarpState, loop: int) -> Term:
         """Whether a loop of the body has another turn."""
         count = self.body.nodes[loop].count
         assert count is not None
         turns = terms.sign_extended(state.body.turns[loop], 32, 64)
         return terms.compare("lt", turns, term_of(count, self.inputs.env), 64, True)
 
-    def _loop_head(self, state: State, number: int) -> list[State]:
+    def _loop_head(self, state: WarpState, number: int) -> list[WarpState]:
         node, found = self.body.nodes[number], []
         for yes, one in self.decide(state, self.turns_left(state, number)):
             if yes:
@@ -222,19 +224,19 @@ class Machine:
             found.append(one)
         return found
 
-    def _step(self, state: State) -> None:
+    def _step(self, state: WarpState) -> None:
         number = state.body.at
         target = self.body.nodes[number].next
         self._go(state, target, back=self.body.goes_back(number, target))
 
-    def _go(self, state: State, target: int, *, back: bool) -> None:
+    def _go(self, state: WarpState, target: int, *, back: bool) -> None:
         if self.body.nodes[target].count is not None:
             turns = state.body.turns
             turns[target] = terms.simplified(terms.add(turns[target], 1, 32)) if back else 0
         state.body.at = target
 
     # -- rings ----------------------------------------------------------------------------------
-    def same_item(self, state: State, ring: str, found: tuple[Term, Term], verb: str) -> None:
+    def same_item(self, state: WarpState, ring: str, found: tuple[Term, Term], verb: str) -> None:
         """Refute an operation on another item than the body's."""
         held = state.body.rings[ring]
         wanted = held.released if verb == "release" else held.current or found
@@ -250,7 +252,7 @@ class Machine:
         )
         self.need(state, goal, error)
 
-    def take(self, state: State, ring: str) -> None:
+    def take(self, state: WarpState, ring: str) -> None:
         """Make the next item of a ring the current one."""
         held = state.body.rings[ring]
         following = advanced(held.next, self.inputs.rings[ring].stages)
