@@ -95,7 +95,7 @@ _NOUNS = ("__init__.py", "model", "files", "expression", "contract", "actions")
 # stage -> the parts of the package whose edit may change what the stage writes.
 STAGES: dict[str, tuple[str, ...]] = {
     "spec": (*_NOUNS, "program"),
-    "check": (*_NOUNS, "program", "check"),
+    "check": (*_NOUNS, "solver", "program", "check"),
     "header": _NOUNS,
     "compile": (*_NOUNS, "solver", "toolkit", "compile", "audit"),
     "collect": (*_NOUNS, "program"),
