@@ -7,7 +7,12 @@ admits (proof/prove.py).  tested: the proof does not go through, and no run of t
 
 from dataclasses import dataclass, replace
 
-from pipelink_rules.audit.audit_role import arrivals_difference, describe_difference, interpret_role
+from pipelink_rules.audit.audit_role import (
+    arrivals_difference,
+    describe_difference,
+    forbidden_instruction,
+    interpret_role,
+)
 from pipelink_rules.audit.compare import Difference
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
 from pipelink_rules.model.contract import Role
@@ -58,7 +63,8 @@ def _audit_role(
 
         try:
             prove_role(module, variant, role)
-            return verdict, arrivals_difference(variant, role)
+            found = forbidden_instruction(module, variant, role)
+            return verdict, found or arrivals_difference(variant, role)
         except RefutedError as why:
             if not why.abstract:
                 return verdict, _refuted(variant, role, why)

@@ -1,6 +1,6 @@
 """Comparison of each role's code with its contract: PTX and variant -> PL0915 to PL0937."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from pipelink_rules.audit.audit_scheduler import scheduler_difference
@@ -12,21 +12,26 @@ from pipelink_rules.audit.compare import (
     first_difference,
     missing_accesses,
 )
+from pipelink_rules.audit.compared_values import compared_values, reachable_functions
+from pipelink_rules.audit.control_flow import function_code
+from pipelink_rules.audit.coverage import check_functions
 from pipelink_rules.audit.execution_log import Copied
 from pipelink_rules.audit.expected_trace import ExpectedTile, expected_tiles
 from pipelink_rules.audit.input_cases import (
     RoleRun,
-    crosses_ctas,
+    field_values,
     input_case,
+    input_cases,
     loop_fields,
-    other_values,
 )
 from pipelink_rules.audit.interpreter import Interpreter
+from pipelink_rules.audit.lanes import DivergedError, VariesError, WarpsDifferError
 from pipelink_rules.audit.machine_state import (
     InconclusiveError,
     RestrictionError,
 )
-from pipelink_rules.audit.raw_lanes import LocatedDifference, compare_lanes
+from pipelink_rules.audit.opcode_table import check_opcode
+from pipelink_rules.audit.raw_lanes import LocatedDifference, compare_lanes, diverged_difference
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label
 from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.expression.expression import evaluate
@@ -40,11 +45,33 @@ _BASE_TILES = 2  # work tiles in which a field is changed: the last ones, which 
 
 def interpret_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     """Return the first difference that a run of the role's code shows; PL0932 if inconclusive."""
-    try:
-        if role.scheduler:
-            difference = scheduler_difference(module, variant, role)
-            return None if difference is None else describe_difference(variant, role, difference)
+    return _reported(variant, role, lambda: _interpret(module, variant, role))
+
+
+def forbidden_instruction(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    """Return the error of a forbidden or unknown instruction, even one that never executes."""
+
+    def check() -> Diagnostic | None:
+        for function in reachable_functions(module, variant.symbol(role.name)):
+            for statement in function_code(function).instructions:
+                check_opcode(statement)
+        return None
+
+    return _reported(variant, role, check)
+
+
+def _interpret(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
+    if not role.scheduler:
         return _compare(module, variant, role)
+    difference = scheduler_difference(module, variant, role)
+    return None if difference is None else describe_difference(variant, role, difference)
+
+
+def _reported(
+    variant: Variant, role: Role, audit: Callable[[], Diagnostic | None]
+) -> Diagnostic | None:
+    try:
+        return audit()
     except RestrictionError as why:
         found = Difference(
             why.code, why.message, None, why.target or role.name, why.expected, why.found
@@ -58,38 +85,69 @@ def interpret_role(module: Module, variant: Variant, role: Role) -> Diagnostic |
 
 
 def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
-    run = RoleRun(module, variant, role, input_case(variant.contract, role))
-    expected = expected_tiles(run.case)
+    symbol = variant.symbol(role.name)
+    compared = compared_values(module, symbol)
     done: set[tuple[str, str]] = set()
     raw = any(port.raw for port in variant.contract.ports if port.role == role.name)
-    differences = compare_lanes if raw else _warp_differences
-    for found in differences(run, expected, done):
-        return describe_difference(variant, role, found.difference, found)
-    return _missing_access(variant, role, done, expected) or arrivals_difference(variant, role)
+    compare = compare_lanes if raw else _group_differences
+    like: Interpreter | None = None
+    everything: list[ExpectedTile] = []
+    for case in input_cases(variant.contract, role, compared):
+        run = RoleRun(module, variant, role, case)
+        like = like or run.lane()
+        expected = expected_tiles(case)
+        everything += expected
+        for found in compare(run, expected, done, like):
+            return describe_difference(variant, role, found.difference, found)
+    assert like is not None and everything  # never an empty set of runs
+    moved = None if raw else coordinates_vary(module, variant, role, compared, like)
+    if moved is not None:
+        return describe_difference(variant, role, moved)
+    found_missing = _missing_access(variant, role, done, everything)
+    found_missing = found_missing or arrivals_difference(variant, role)
+    if found_missing is None:
+        check_functions(module, symbol, like)
+    return found_missing
 
 
-def _warp_differences(
-    run: RoleRun, expected: list[ExpectedTile], done: set[tuple[str, str]]
+def _group_differences(
+    run: RoleRun, expected: list[ExpectedTile], done: set[tuple[str, str]], like: Interpreter
 ) -> Iterator[LocatedDifference]:
-    """Yield differences of the first lane of every warp, and of lane 31 of the outermost warps.
+    """Yield differences of all threads of a role; warps that run alike are interpreted together.
 
     done: the performed accesses are added to it.
     """
-    warps = evaluate(run.role.warps, {})
-    ports = [port for port in run.variant.contract.ports if port.role == run.role.name]
-    few = len(expected) if any(map(crosses_ctas, ports)) else min(len(expected), 3)
-    first = run.lane()
-    for warp in range(warps):
-        tiles = len(expected) if warp == 0 else few if warp == warps - 1 else 3
-        machine = first if warp == 0 else run.lane(32 * warp, first)
-        yield from _tile_differences(run, machine, expected[:tiles], warp, done)
-        if warp in (0, warps - 1):
-            last = run.lane(32 * warp + 31, first, shuffles=machine.shuffles)
-            for found in _tile_differences(run, last, expected[:few], warp, done):
-                yield replace(found, difference=_part_of_a_warp(found.difference))
-    moved = coordinates_vary(run, first)
-    if moved is not None:
-        yield LocatedDifference(moved)
+    pending = [tuple(range(evaluate(run.role.warps, {})))]
+    while pending:
+        warps = pending.pop(0)
+        machine = run.group(warps, like)
+        try:
+            yield from _tile_differences(run, machine, expected, warps[0], done)
+        except WarpsDifferError as found:
+            pending[:0] = [tuple(warps[number] for number in part) for part in found.parts]
+        except (DivergedError, VariesError) as why:
+            yield from _lane_differences(run, machine, expected, warps[0], why)
+
+
+def _lane_differences(
+    run: RoleRun,
+    like: Interpreter,
+    expected: list[ExpectedTile],
+    warp: int,
+    why: DivergedError | VariesError,
+) -> Iterator[LocatedDifference]:
+    """Yield the difference of the first lane of a warp that differs from its contract."""
+    first = run.lane(32 * warp, like)
+    for lane in range(32):
+        machine = run.lane(32 * warp + lane, like, shuffles=first.shuffles) if lane else first
+        for found in _tile_differences(run, machine, expected, warp, set()):
+            if lane:
+                found = replace(found, difference=_part_of_a_warp(found.difference, lane))
+            yield found
+            return
+    if isinstance(why, VariesError):
+        raise InconclusiveError("an operation whose operands differ between the lanes of a warp")
+    yield LocatedDifference(diverged_difference(why, run.role.name), warp=warp)
 
 
 def _missing_access(
@@ -125,11 +183,11 @@ def _tile_differences(
             yield LocatedDifference(difference, fields, warp, log)
             return
         for found in log.accesses:
-            done |= {(access.kind, access.target) for access in found}
+            done |= {item for access in found for item in access.performed}
 
 
-def _part_of_a_warp(difference: Difference) -> Difference:
-    return replace(difference, message=f"diverges within a warp: lane 31 {difference.message}")
+def _part_of_a_warp(difference: Difference, lane: int) -> Difference:
+    return replace(difference, message=f"diverges within a warp: lane {lane} {difference.message}")
 
 
 def arrivals_difference(variant: Variant, role: Role) -> Diagnostic | None:
@@ -222,14 +280,16 @@ _HELP = {
 
 
 # -- coordinates of copies
-def coordinates_vary(run: RoleRun, first: Interpreter) -> Difference | None:
+def coordinates_vary(
+    module: Module, variant: Variant, role: Role, compared: Sequence[int], like: Interpreter
+) -> Difference | None:
     """Return the first copy whose coordinates change with a field that `along` does not list.
 
     CTAs of a cluster that need the same tile copy one slice each for all of them, and fields that
     `along` does not list may differ between these CTAs.  So the role is interpreted twice, with
     one such field changed, and the coordinates of its copies are compared.
     """
-    contract, role = run.variant.contract, run.role
+    contract = variant.contract
     ports = [
         port
         for port in contract.ports
@@ -243,14 +303,15 @@ def coordinates_vary(run: RoleRun, first: Interpreter) -> Difference | None:
     ]
     if not any(field.name not in _along(port) for port in ports for field in fields):
         return None
+    run = RoleRun(module, variant, role, input_case(contract, role, compared=compared))
     for base in run.case.tiles[-_BASE_TILES:]:
-        before = run.tile(run.lane(0, first), base).copies
+        before = run.tile(run.lane(0, like), base).copies
         for port in ports:
             if any(None in copied[1:] for copied in before if copied.source == port.name):
                 return _coordinate_error(port, "coordinates that depend on data", base)
         for field in fields:
-            for value in other_values(field, base[field.name]):
-                after = run.tile(run.lane(0, first), {**base, field.name: value}).copies
+            for value in field_values(field, compared):
+                after = run.tile(run.lane(0, like), {**base, field.name: value}).copies
                 for port in ports:
                     if field.name in _along(port):
                         continue

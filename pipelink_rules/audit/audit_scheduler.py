@@ -11,6 +11,7 @@ from itertools import product
 from pipelink_rules.audit.compare import Difference
 from pipelink_rules.audit.execution_log import ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
+from pipelink_rules.audit.lanes import Cell, uniform
 from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, Names, State
 from pipelink_rules.contract.parse_params import AXES
 from pipelink_rules.diagnostics.wording import plural
@@ -40,7 +41,9 @@ def scheduler_difference(module: Module, variant: Variant, role: Role) -> Differ
             tiles: dict[CtaPosition, TileFields] = {}
             for position in _cta_positions(contract):
                 arguments = [*position, *sizes.values()]
-                memory = {(PORTS >> 2) + word: value for word, value in enumerate(arguments)}
+                memory: dict[int, Cell] = {
+                    (PORTS >> 2) + word: value for word, value in enumerate(arguments)
+                }
                 machine = Interpreter(module, names, State(memory, (), {}), codes=machine.codes)
                 machine.run(variant.symbol(role.name), [PORTS, number, _RESULT])
                 tiles[position] = _fields_of(contract, machine.state.memory)
@@ -77,10 +80,10 @@ def _cta_positions(contract: Contract) -> list[CtaPosition]:
     return [*product(range(x), range(y))]
 
 
-def _fields_of(contract: Contract, memory: dict[int, int]) -> TileFields:
+def _fields_of(contract: Contract, memory: dict[int, Cell]) -> TileFields:
     found = {}
     for position, field in enumerate(contract.work.fields if contract.work else ()):
-        value = memory.get((_RESULT >> 2) + position)
+        value = uniform(memory.get((_RESULT >> 2) + position))
         if value is None:
             raise InconclusiveError(f"a field `{field.name}` that depends on data")
         found[field.name] = value - 2 * _SIGN if value & _SIGN else value

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
-from pipelink_rules.audit.expected_trace import ExpectedTile
+from pipelink_rules.audit.expected_trace import AllowedAccess, ExpectedTile
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import Contract, Operation, Role
 from pipelink_rules.model.operation import operations
@@ -98,18 +98,23 @@ def access_differences(
                 loose or (c.stage == access.stage and c.first <= position <= c.last) for c in wanted
             ):
                 continue
-            yield access_difference(access, position, expected, [clause.op for clause in wanted])
+            yield access_difference(access, position, expected, wanted)
 
 
 def access_difference(
-    access: Access, position: int, expected: ExpectedTile, ops: list[Operation]
+    access: Access, position: int, expected: ExpectedTile, clauses: list[AllowedAccess]
 ) -> Difference:
-    """Return the difference for an access that no clause allows."""
+    """Return the difference for an access that no clause allows; clauses: those of its port."""
     before = f"after `{expected.events[position - 1]}`" if position else "before all operations"
-    allowed = f"`{access.kind} {access.target}` at its place in the body" if ops else "no access"
+    op, found = clauses[0].op if clauses else None, f"{access} {before}"
+    held = next((c for c in clauses if c.first <= position <= c.last and c.stage >= 0), None)
+    if held is not None and held.stage != access.stage:
+        what = f"performs a {access.kind} of the wrong stage of `{access.target}`"
+        wanted = str(replace(access, stage=held.stage))
+        return Difference("PL0916", what, held.op, access.target, wanted, found, position)
+    allowed = f"`{access.kind} {access.target}` at its place in the body" if op else "no access"
     target = access.target if " " in access.target else f"`{access.target}`"
     what = f"performs an undeclared {access.kind} of {target}"
-    op, found = ops[0] if ops else None, f"{access} {before}"
     return Difference("PL0930", what, op, access.target, allowed, found, position)
 
 
@@ -138,16 +143,15 @@ class StageRotation:
         """Return a stage that is rewritten too early; `await store 0` frees every stage."""
         stages = {item.name: item.stages for item in self.contract.buffers if item.stages > 1}
         groups: dict[tuple[int, str], set[int]] = {}
-        for position, buffer, address in log.writes:
-            groups.setdefault((position, buffer), set()).add(address)
+        for position, buffer, written in log.writes:
+            if buffer in stages:
+                groups.setdefault((position, buffer), set()).update(written)
         drained = [
             number + 1
             for number, event in enumerate(log.events)
             if (event.verb, event.target, event.count) == ("await", "store", 0)
         ]
         for (position, buffer), addresses in sorted(groups.items(), key=lambda pair: pair[0]):
-            if buffer not in stages:
-                continue
             while drained and drained[0] <= position:
                 self.last.clear()
                 drained.pop(0)

@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pipelink_rules.audit.decode_ptx import registers_of
+from pipelink_rules.audit.opcode_table import is_register_only
 from pipelink_rules.toolkit.ptx import Function, Statement
 
-# Floating-point registers are never known; what does more than compute one stays.
-_DATA = re.compile(r"(?!ld|call|atom|red|shfl|st|elect)[\w.]+\s+%f[d\d]")
+_DATA = re.compile(r"[\w.]+\s+%f[d\d]")  # floating-point registers are never known
 _FLOAT_ACCESS = re.compile(
     r"(?:(ld\.f32)\s+%f\d+,\s*|(st\.f32)\s+)\[(%rd\d+)(?:\+(-?\d+))?\](?:\s*,\s*%f\d+)?"
 )
@@ -96,12 +96,28 @@ class FunctionCode:
         """Return registers that instructions of a range write (or may write)."""
         found: set[str] = set()
         for statement in self.instructions[first : last + 1]:
-            arguments = statement.arguments()
-            if arguments and statement.base not in ("st", "bra", "call", "red"):
-                found |= set(registers_of(arguments[0]))
+            found |= written_registers(statement)
+        return found
+
+    @cached_property
+    def writers(self) -> dict[str, list[Statement]]:
+        """Register -> the instructions that write it."""
+        found: dict[str, list[Statement]] = {}
+        for statement in self.instructions:
+            for name in written_registers(statement):
+                found.setdefault(name, []).append(statement)
         return found
 
 
+def written_registers(statement: Statement) -> set[str]:
+    """Return the registers that an instruction writes, or may write."""
+    arguments = statement.arguments()
+    if not arguments or statement.base in ("st", "bra", "call", "red"):
+        return set()
+    return set(registers_of(arguments[0]))
+
+
+@lru_cache(maxsize=32)
 def function_code(function: Function) -> FunctionCode:
     """Return the function's instructions in order."""
     instructions: list[Statement] = []
@@ -109,11 +125,16 @@ def function_code(function: Function) -> FunctionCode:
     for statement in _scoped(function.statements):
         if statement.opcode == "label":
             labels[statement.text.rstrip(": ")] = len(instructions)
-        elif not statement.opcode.startswith(_QUIET) and not _DATA.match(statement.text):
+        elif not statement.opcode.startswith(_QUIET) and not _is_data(statement):
             behind_a_label = len(instructions) in labels.values()
             merged = None if behind_a_label else _merged(instructions[-1:], statement)
             instructions[len(instructions) - (merged is not None) :] = [merged or statement]
     return FunctionCode(function, tuple(instructions), labels)
+
+
+def _is_data(statement: Statement) -> bool:
+    """Return whether a statement only computes a floating-point number: nothing to interpret."""
+    return _DATA.match(statement.text) is not None and is_register_only(statement.opcode)
 
 
 def _scoped(statements: tuple[Statement, ...]) -> list[Statement]:

@@ -1,28 +1,33 @@
 """Arithmetic of PTX instructions: statements -> functions over a register file.
 
-A register holds an unsigned integer of its width, a truth value, or None: unknown data.  An
-instruction that is not modeled makes its destination unknown, which is always sound.
+A register holds an unsigned integer of its width, a truth value, None (unknown data), or one of
+these for each thread (`Lanes`).  An instruction that is not modeled makes its destination unknown,
+which is always sound.
 """
 
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+from pipelink_rules.audit.lanes import Cell, Lanes, Registers, Value, cell_of, lift, uniform
 from pipelink_rules.toolkit.ptx import Statement
 
-Value = int | None
-Registers = dict[str, Value]
 Computation = Callable[[Registers], None]
 
 _WIDTH = re.compile(r"\.([usb])(8|16|32|64)\b")
 _FLOAT = re.compile(r"\.(f16|f32|f64|bf16|f16x2|bf16x2|tf32)\b")
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
+    name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")
 }
+# Functions without a check of their operands: they raise TypeError for unknown data.
+_FAST: dict[str, Callable[..., int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+_MODULAR = ("add", "sub", "mul", "mad", "and", "or", "xor", "not", "neg")
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 
@@ -36,20 +41,43 @@ def signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) & 1 else value
 
 
+def _narrow(column: Sequence[int], width: int, sign: bool) -> list[int]:
+    mask, half = (1 << width) - 1, 1 << width - 1
+    if sign:
+        return [((value & mask) ^ half) - half for value in column]
+    return [value & mask for value in column]
+
+
 def operand(text: str) -> Callable[[Registers], Value]:
-    """Return a reader of a register or an integer literal; anything else is unknown."""
+    """Return a reader of a register or an integer literal; anything else is unknown.
+
+    The reader raises VariesError if the value differs between threads.
+    """
+    read = cell_operand(text)
+    return lambda regs: uniform(read(regs))
+
+
+def cell_operand(text: str) -> Callable[[Registers], Cell]:
+    """Return a reader like that of `operand`, of values that may differ between threads."""
     number = _literal(text)
     if number is not None:
         return lambda regs: number
     if text.startswith("!"):
         name = text[1:].strip()
 
-        def negated(regs: Registers) -> Value:
+        def negated(regs: Registers) -> Cell:
             value = regs.get(name)
-            return None if value is None else int(not value)
+            return _NOT(value) if isinstance(value, Lanes) else _negation(value)
 
         return negated
     return lambda regs: regs.get(text)
+
+
+def _negation(value: Value) -> Value:
+    return None if value is None else int(not value)
+
+
+_NOT = lift(_negation)
 
 
 def _literal(text: str) -> int | None:
@@ -83,34 +111,47 @@ def arithmetic(statement: Statement) -> Computation:
         function = _high(width_of(statement.opcode)[0])
     if function is None or not _takes(function, len(arguments) - 1):
         return unknown(arguments)
-    width, sign = width_of(statement.opcode)
-    wide = ".wide" in statement.opcode
+    return _applied(statement.opcode, base, arguments, function)
+
+
+def _applied(
+    opcode: str, base: str, arguments: list[str], function: Callable[..., Value]
+) -> Computation:
+    """Return the computation that applies a function to operands of the opcode's type."""
+    width, sign = width_of(opcode)
+    wide, shift = ".wide" in opcode, base in ("shl", "shr")
     target_width = 2 * width if wide else width
     if base == "cvt":
-        target_width = int(_WIDTH.findall(statement.opcode)[0][1])
-    if ".pred" in statement.opcode:
+        target_width = int(_WIDTH.findall(opcode)[0][1])
+    if ".pred" in opcode:
         width = target_width = 1
     mask, source_mask = (1 << target_width) - 1, (1 << width) - 1
     target = arguments[0]
-    reads = [operand(text) for text in arguments[1:]]
-    shift = base in ("shl", "shr")
+    reads = [cell_operand(text) for text in arguments[1:]]
+    if base in _MODULAR and not wide and ".hi" not in opcode:
+        sign = False  # only the low bits count
     if not (sign or shift or wide) and len(reads) in (1, 2):
-        return _plain(target, reads, function, source_mask, mask)
+        return _plain(target, base, reads, function, source_mask, mask)
+
+    def compute(*values: int) -> Value:
+        found = [value & source_mask for value in values]
+        if sign:
+            found = [signed(value, width) for value in found]
+        if shift or wide:  # the last operand may have another width
+            found[shift or 2 :] = values[shift or 2 :]
+        result = function(*found)
+        return None if result is None else result & mask
+
+    def columns(values: Sequence[Sequence[int]]) -> list[int]:
+        last = shift or 2 if shift or wide else len(values)
+        narrow = [_narrow(column, width, sign) for column in values[:last]]
+        results = map(_FAST.get(base, function), *narrow, *values[last:])
+        return [value & mask for value in results]  # type: ignore[operator]
+
+    lifted = lift(compute, columns)
 
     def step(regs: Registers) -> None:
-        values = []
-        for position, read in enumerate(reads):
-            value = read(regs)
-            if value is None:
-                regs[target] = None
-                return
-            if not (shift and position) and not (wide and position == 2):
-                value &= source_mask
-                if sign:
-                    value = signed(value, width)
-            values.append(value)
-        result = function(*values)
-        regs[target] = None if result is None else result & mask
+        regs[target] = lifted(*[read(regs) for read in reads])
 
     return step
 
@@ -133,7 +174,8 @@ def _takes(function: Callable[..., Value], count: int) -> bool:
 
 def _plain(
     target: str,
-    reads: list[Callable[[Registers], Value]],
+    base: str,
+    reads: list[Callable[[Registers], Cell]],
     function: Callable[..., Value],
     source_mask: int,
     mask: int,
@@ -141,8 +183,22 @@ def _plain(
     """Return a computation on one or two unsigned operands of one width: the most frequent."""
     left, right = reads[0], reads[-1]
 
+    def apply(*values: int) -> Value:
+        result = function(*[value & source_mask for value in values])
+        return None if result is None else result & mask
+
+    def columns(values: Sequence[Sequence[int]]) -> list[int]:
+        narrow = [[value & source_mask for value in column] for column in values]
+        results = map(_FAST.get(base, function), *narrow)
+        return [value & mask for value in results]  # type: ignore[operator]
+
+    lifted = lift(apply, columns)
+
     def one(regs: Registers) -> None:
         a = left(regs)
+        if isinstance(a, Lanes):
+            regs[target] = lifted(a)
+            return
         result = None if a is None else function(a & source_mask)
         regs[target] = None if result is None else result & mask
 
@@ -150,6 +206,8 @@ def _plain(
         a, b = left(regs), right(regs)
         if a is None or b is None:
             regs[target] = None
+        elif isinstance(a, Lanes) or isinstance(b, Lanes):
+            regs[target] = lifted(a, b)
         else:
             result = function(a & source_mask, b & source_mask)
             regs[target] = None if result is None else result & mask
@@ -219,53 +277,86 @@ def _compare(opcode: str, arguments: list[str]) -> Computation:
     width, sign = width_of(opcode)
     mask = (1 << width) - 1
     targets = [text.strip() for text in arguments[0].split("|")]
-    left, right = operand(arguments[1]), operand(arguments[2])
+    left, right = cell_operand(arguments[1]), cell_operand(arguments[2])
+
+    def holds(a: int, b: int) -> int:
+        a, b = a & mask, b & mask
+        return int(compare(signed(a, width), signed(b, width)) if sign else compare(a, b))
+
+    def columns(values: Sequence[Sequence[int]]) -> Iterable[int]:
+        return map(int, map(compare, *[_narrow(column, width, sign) for column in values]))
+
+    lifted = lift(holds, columns)
 
     def step(regs: Registers) -> None:
         a, b = left(regs), right(regs)
-        value: Value = None
-        if a is not None and b is not None:
-            a, b = a & mask, b & mask
-            value = int(compare(signed(a, width), signed(b, width)) if sign else compare(a, b))
-        for position, target in enumerate(targets):
-            regs[target] = value if not position or value is None else 1 - value
+        value: Cell = None
+        if isinstance(a, Lanes) or isinstance(b, Lanes):
+            value = lifted(a, b)
+        elif a is not None and b is not None:
+            value = holds(a, b)
+        regs[targets[0]] = value
+        for target in targets[1:]:
+            regs[target] = _NOT(value)
 
     return step
 
 
 def _select(arguments: list[str]) -> Computation:
     target = arguments[0]
-    yes, no, which = (operand(text) for text in arguments[1:])
+    yes, no, which = (cell_operand(text) for text in arguments[1:])
 
     def step(regs: Registers) -> None:
         chosen = which(regs)
         if chosen is None:
             a, b = yes(regs), no(regs)
             regs[target] = a if a == b else None
+        elif isinstance(chosen, Lanes):
+            regs[target] = _selected(chosen, yes(regs), no(regs))
         else:
             regs[target] = yes(regs) if chosen else no(regs)
 
     return step
 
 
+def _selected(chosen: Lanes, yes: Cell, no: Cell) -> Cell:
+    """Return for each thread what its own predicate selects."""
+    size = len(chosen.values)
+    ones, others = (c.values if isinstance(c, Lanes) else (c,) * size for c in (yes, no))
+    return cell_of(
+        (a if which else b) if which is not None else (a if a == b else None)
+        for which, a, b in zip(chosen.values, ones, others, strict=True)
+    )
+
+
 def _vector_move(arguments: list[str]) -> Computation:
     """Return the computation of `mov.b64 %rd, {%r1, %r2}` or its reverse; the rest is data."""
     targets, sources = registers_of(arguments[0]), registers_of(arguments[1])
     if "{" in arguments[0] and len(targets) == 2 and targets[0].startswith("%r"):
-        source = operand(arguments[1])
+        source = cell_operand(arguments[1])
 
         def split(regs: Registers) -> None:
             value = source(regs)
-            for position, target in enumerate(targets):
-                regs[target] = None if value is None else value >> 32 * position & 0xFFFFFFFF
+            regs[targets[0]], regs[targets[1]] = LOW_WORD(value), HIGH_WORD(value)
 
         return split
     if "{" in arguments[1] and len(sources) == 2 and targets[0].startswith("%rd"):
-        low, high = operand(sources[0]), operand(sources[1])
+        low, high = cell_operand(sources[0]), cell_operand(sources[1])
 
         def join(regs: Registers) -> None:
-            a, b = low(regs), high(regs)
-            regs[targets[0]] = None if a is None or b is None else a | b << 32
+            regs[targets[0]] = join_words(low(regs), high(regs))
 
         return join
     return unknown(arguments)
+
+
+LOW_WORD = lift(lambda value: value & 0xFFFFFFFF)
+HIGH_WORD = lift(lambda value: value >> 32 & 0xFFFFFFFF)
+_JOIN = lift(lambda low, high: low | high << 32)
+
+
+def join_words(low: Cell, high: Cell) -> Cell:
+    """Return the 64-bit value of two words."""
+    if isinstance(low, Lanes) or isinstance(high, Lanes):
+        return _JOIN(low, high)
+    return None if low is None or high is None else low | high << 32

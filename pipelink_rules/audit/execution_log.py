@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -15,7 +16,9 @@ class Event:
     item: int | None = None  # of a ring, modulo twice its stages; index of a counter
     count: int | None = None  # await: groups left; expect, copy, store: bytes
     source: str = ""  # copy: the tensor read; store: the tensor written
-    member: str = ""  # copy: the tile written; await store: "full" where all of a store is awaited
+    # copy: the tile written; mma: the tiles read, if not all; await store: "full" where all of a
+    # store is awaited
+    member: str = ""
 
     def __str__(self) -> str:
         text = f"{self.verb} {self.target}".rstrip()
@@ -25,6 +28,8 @@ class Event:
             text = f"store {self.target} -> {self.source}"
         elif self.source and self.verb == "mma":
             text = f"mma {self.target} -> {self.source}"
+        elif self.member and self.verb == "mma":
+            text = f"mma {self.target}.{self.member}"
         elif self.source and self.verb == "commit":
             text = f"commit mma -> {self.target}"
         if self.verb == "await":
@@ -41,9 +46,15 @@ class Event:
 class Access:
     """A generic access to a port's data or to shared memory."""
 
-    kind: str  # read, write
+    kind: str  # read, write, update (an atomic, which a contract declares as `write`)
     target: str
     stage: int = -1  # of a ring
+
+    @property
+    def performed(self) -> set[tuple[str, str]]:
+        """The (operation, target) of a body that the access performs."""
+        kinds = ("read", "write") if self.kind == "update" else (self.kind,)
+        return {(kind, self.target) for kind in kinds}
 
     def __str__(self) -> str:
         return f"{self.kind} {self.target}" + (f" (stage {self.stage})" if self.stage >= 0 else "")
@@ -63,8 +74,8 @@ class ExecutionLog:
 
     events: list[Event] = field(default_factory=list)
     accesses: list[set[Access]] = field(default_factory=lambda: [set()])
-    # (events before, buffer, address)
-    writes: list[tuple[int, str, int]] = field(default_factory=list)
+    # (events before, buffer, addresses)
+    writes: list[tuple[int, str, tuple[int, ...]]] = field(default_factory=list)
     arrivals: dict[int, int] = field(default_factory=dict)  # position of a raw event -> arrivals
     copies: list[Copied] = field(default_factory=list)
 
@@ -91,9 +102,9 @@ class ExecutionLog:
         """Append an access since the last event."""
         self.accesses[-1].add(access)
 
-    def write(self, buffer: str, address: int) -> None:
-        """Append a write to a buffer."""
-        self.writes.append((len(self.events), buffer, address))
+    def write(self, buffer: str, addresses: Iterable[int]) -> None:
+        """Append a write to a buffer, at the address of each thread."""
+        self.writes.append((len(self.events), buffer, tuple(addresses)))
 
     def extend(self, other: ExecutionLog) -> None:
         """Append another log."""

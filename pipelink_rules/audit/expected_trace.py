@@ -37,7 +37,7 @@ class ExpectedTile:
         return [
             clause
             for clause in self.clauses
-            if clause.op.verb == access.kind
+            if clause.op.verb == ("write" if access.kind == "update" else access.kind)
             and homes.get(clause.op.target, clause.op.target) == access.target
         ]
 

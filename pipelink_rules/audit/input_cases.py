@@ -1,11 +1,12 @@
 """Known inputs of an interpreted role: relocations, ports and a series of work tiles."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipelink_rules.audit.decode_ptx import Value
 from pipelink_rules.audit.execution_log import ExecutionLog
 from pipelink_rules.audit.interpreter import Interpreter
+from pipelink_rules.audit.lanes import Value
 from pipelink_rules.audit.machine_state import (
     FIRST_PORT,
     MIDDLE,
@@ -20,8 +21,18 @@ from pipelink_rules.audit.machine_state import (
 )
 from pipelink_rules.contract.item_layout import item_layout, tensor_columns
 from pipelink_rules.expression.expression import evaluate, names
-from pipelink_rules.model.contract import RINGS, Contract, Operation, Port, Repeat, Role, WorkField
+from pipelink_rules.model.contract import (
+    RINGS,
+    Contract,
+    Operation,
+    Port,
+    Repeat,
+    Role,
+    Symbol,
+    WorkField,
+)
 from pipelink_rules.model.operation import operations, repeats
+from pipelink_rules.model.target import TARGETS
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
 
@@ -32,8 +43,12 @@ _BARRIERS = 0x40000000  # shared addresses of mbarriers: no generic access may t
 _TENSOR = 0x20000000  # addresses of tensor memory: no generic access may touch them
 _SIDE = 512  # bytes for the full or the empty mbarriers: more than any ring has stages
 _FIRST_ID, _ID_STEP = 33, 16  # of named barriers: an id plus a small number is no other id
+_SHARED_BYTES = max(target.shared_bytes_cta for target in TARGETS.values())
 _EVERY = 64  # a counted field with at most this many values takes all of them
 _SYMBOL = 512  # approximate value of launch-time integers
+_LARGE = 1 << 20  # or of large ones
+_SHORT = 16  # loop counts that are combined with all values of other fields
+_MOST_TRIPS = 512  # of a loop; larger constants are not those of loop counts
 _COORDINATES = (0, 256, 1 << 14)  # inside and outside of the tensors
 
 
@@ -95,6 +110,19 @@ class RoleRun:
             like.codes if like else {},
             thread,
             first_try=first_try,
+            edges=like.edges if like else set(),
+        )
+
+    def group(self, warps: Sequence[int], like: Interpreter | None = None) -> Interpreter:
+        """Return the threads of some warps before their first tile."""
+        threads = tuple(32 * warp + lane for warp in warps for lane in range(32))
+        return Interpreter(
+            self.module,
+            self.case.names,
+            self.case.state(),
+            codes=like.codes if like else {},
+            threads=threads,
+            edges=like.edges if like else set(),
         )
 
     def tile(self, machine: Interpreter, fields: dict[str, int]) -> ExecutionLog:
@@ -102,13 +130,52 @@ class RoleRun:
         state = machine.state
         self.case.write_tile(state, fields)
         state.log, state.touched = ExecutionLog(), set()
-        machine.run(self.variant.symbol(self.role.name), [RELOCATIONS, PORTS, WORK, machine.thread])
+        arguments = [RELOCATIONS, PORTS, WORK, machine.argument]
+        machine.run(self.variant.symbol(self.role.name), arguments)
         machine.finish()
         return state.log
 
 
-def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCase:
-    """Return the inputs for a role of an instantiated contract, with `wanted` stages if allowed."""
+def input_cases(contract: Contract, role: Role, compared: Sequence[int]) -> Iterator[InputCase]:
+    """Yield the inputs for a role: all work tiles with some stages, fewer with other numbers.
+
+    compared: constants of its code.  The other numbers of stages are the least and the most that
+    its rings may have, and one that has no common factor with these; launch-time integers are at
+    their ends there.
+    """
+    yield input_case(contract, role, compared=compared)
+    rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
+    least = min((port.stages.minimum for port in rings), default=_STAGES)
+    most = max((_most_stages(port) for port in rings), default=_STAGES)
+    between = range(max(least, 2), most + 1)
+    coprime = next((n for n in between if math.gcd(n, least) == 1 == math.gcd(n, most)), least)
+    for number in sorted({least, most, coprime} - {_STAGES}):
+        yield input_case(contract, role, number, few=True)
+    if not rings and contract.symbols:
+        for end in (1, 2):
+            yield input_case(contract, role, end, few=True)
+
+
+def _most_stages(port: Port) -> int:
+    """Return the most stages that placement can give a ring: they have to fit the CTA."""
+    if port.space == "tensor_memory":
+        return port.stages.maximum
+    fitting = _SHARED_BYTES // max(1, item_layout(port).stage_bytes)
+    return max(port.stages.minimum, min(port.stages.maximum, fitting, _SIDE // 8))
+
+
+def input_case(
+    contract: Contract,
+    role: Role,
+    wanted: int = _STAGES,
+    compared: Sequence[int] = (),
+    *,
+    few: bool = False,
+) -> InputCase:
+    """Return the inputs for a role of an instantiated contract, with `wanted` stages if allowed.
+
+    few: only the work tiles that reach every stage, with launch-time integers at an end.
+    """
     rings = [port for port in contract.ports if port.role == role.name and port.space in RINGS]
     done = list(operations(role.body))
     multiplied = {op.target for op in done if op.verb == "mma"}
@@ -116,7 +183,7 @@ def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCa
     ranges, top = [], 1024
     columns = _TENSOR
     for port in rings:
-        count = max(port.stages.minimum, min(wanted, port.stages.maximum))
+        count = max(port.stages.minimum, min(wanted, _most_stages(port)))
         if port.space == "tensor_memory":
             ranges.append(SharedRange(port.name, True, columns, tensor_columns(port), count))
             columns = ranges[-1].end
@@ -139,11 +206,18 @@ def input_case(contract: Contract, role: Role, wanted: int = _STAGES) -> InputCa
         tuple(_tables(contract, role, {item.name: item for item in ranges})),
         frozenset(port.name for port in contract.ports if port.role == role.name and port.raw),
         tuple(name for op in done if op.verb == "store" for name in (op.target, op.source)),
+        tuple(dict.fromkeys(op.target for op in done if op.verb == "mma")),
     )
-    symbols = {item.name: _symbol(item.minimum, item.multiple_of) for item in contract.symbols}
+    looped = loop_fields(role.body)
+    symbols = {
+        item.name: _symbol(item, wanted if few and item.name not in looped else 0)
+        for item in contract.symbols
+    }
     stages = max((item.stages for item in ranges if item.ring), default=1)
     starts = {item.name: number for number, item in enumerate(ranges) if item.ring}
-    tiles = tuple(_tiles(contract, role, stages))
+    tiles = tuple(
+        _few_tiles(contract, role, stages) if few else _tiles(contract, role, stages, compared)
+    )
     return InputCase(role, known, tuple(ranges), symbols, tiles, starts)
 
 
@@ -156,34 +230,84 @@ def _tables(contract: Contract, role: Role, ranges: dict[str, SharedRange]) -> I
         yield Table(ranges[port.name], "empty", start + _SIDE)
 
 
-def _symbol(minimum: int, multiple: int) -> int:
-    return max(-(-_SYMBOL // multiple) * multiple, minimum)
+def _symbol(symbol: Symbol, end: int) -> int:
+    """Return a launch-time integer: about 512, or by `end`, an odd or even number, one of its ends.
+
+    The upper end is that of tensors whose addresses fit a region of the interpreter.
+    """
+    least = -(-max(symbol.minimum, 1) // symbol.multiple_of) * symbol.multiple_of
+    if end % 2:
+        return least
+    wanted = min(symbol.maximum, _LARGE if end else _SYMBOL)
+    return max(wanted // symbol.multiple_of * symbol.multiple_of, least)
 
 
-def _tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
+def _tiles(
+    contract: Contract, role: Role, stages: int, compared: Sequence[int]
+) -> Iterator[dict[str, int]]:
     fields = contract.work.fields if contract.work else ()
-    looped = loop_fields(role.body) & {field.name for field in fields}
-    near_stages = [0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1]
-    counts = sorted(set(near_stages)) if looped else range(2 * stages + 1)
-    largest = {
-        field.name: evaluate(field.maximum, {})
-        for field in fields
-        if field.name in looped and field.maximum is not None and not names(field.maximum)
-    }
-    for most in largest.values():
-        counts = sorted({*counts, *(range(most) if most <= _EVERY else ()), most})
+    looped = [field for field in fields if field.name in loop_fields(role.body)]
+    counts = list(range(2 * stages + 1))
+    if looped:
+        counts = sorted(
+            {0, 1, 2, stages - 1, stages, stages + 1, 2 * stages + 1} | _trips(compared)
+        )
+        for field in looped:
+            counts = _counts(field, counts)
+    others = {field.name: field_values(field, compared) for field in fields if field not in looped}
     between = [port for port in contract.ports if port.role == role.name and crosses_ctas(port)]
     # Operations for one value of a looped field may not depend on other fields: each occurs twice.
-    for number, count in enumerate([*counts, *counts] if between else counts):
+    number = max([len(counts) * (2 if between else 1), *map(len, others.values())])
+    short = [count for count in counts if count <= _SHORT] or counts[:1]
+    extra = [short[n % len(short)] for n in range(number - len(counts))]
+    for position, count in enumerate([*extra, *counts]):
         tile = {
-            field.name: min(count, largest.get(field.name, count))
+            name: values[(position + position // len(values) * shift + shift) % len(values)]
+            for shift, (name, values) in enumerate(others.items())
+        }
+        tile |= {field.name: _clamped(field, count) for field in looped}
+        yield {field.name: tile[field.name] for field in fields}
+
+
+def _few_tiles(contract: Contract, role: Role, stages: int) -> Iterator[dict[str, int]]:
+    """Yield work tiles that go through all stages once and begin again."""
+    fields = contract.work.fields if contract.work else ()
+    looped = loop_fields(role.body) & {field.name for field in fields}
+    for number in range(2 if looped else stages + 1):
+        count = 0 if number else stages + 1
+        yield {
+            field.name: _clamped(field, count)
             if field.name in looped
-            else _field(field, number)
+            else field_values(field, ())[0]
             for field in fields
         }
-        limits = {field.name: evaluate(field.minimum, {}) for field in fields}
-        if all(tile[name] >= limits[name] for name in looped):
-            yield tile
+
+
+def _trips(compared: Sequence[int]) -> set[int]:
+    """Return loop counts that pass every constant with which the code compares its counter."""
+    return {value + more for value in compared for more in (0, 1, 2) if value < _MOST_TRIPS}
+
+
+def _counts(field: WorkField, counts: Sequence[int]) -> list[int]:
+    """Return the counts within a field's range, with its ends."""
+    least, most = evaluate(field.minimum, {}), _limit(field)
+    found = {_clamped(field, count) for count in (*counts, least, least + 1, least + 2)}
+    if most is not None:
+        found |= {*(range(least, most) if most <= _EVERY else ()), most}
+    return sorted(found)
+
+
+def _limit(field: WorkField) -> int | None:
+    """Return the largest value of a field; None if it has none or one that depends on symbols."""
+    if field.maximum is None or names(field.maximum):
+        return None
+    return evaluate(field.maximum, {})
+
+
+def _clamped(field: WorkField, value: int) -> int:
+    most = _limit(field)
+    value = max(value, evaluate(field.minimum, {}))
+    return value if most is None else min(value, most)
 
 
 def crosses_ctas(port: Port) -> bool:
@@ -191,18 +315,15 @@ def crosses_ctas(port: Port) -> bool:
     return port.space == "counter" or port.scratch
 
 
-def other_values(field: WorkField, value: int) -> list[int]:
-    """Return other values of a field that the contract allows."""
-    values = {_field(field, number) for number in range(len(_COORDINATES))}
-    return sorted(values - {value})
-
-
-def _field(field: WorkField, number: int) -> int:
-    """Return a value that varies from tile to tile within the contract's range."""
-    low = evaluate(field.minimum, {})
-    if field.maximum is not None:
-        return (evaluate(field.maximum, {}), low)[number % 2]
-    return max(low, _COORDINATES[number % len(_COORDINATES)])
+def field_values(field: WorkField, compared: Sequence[int]) -> list[int]:
+    """Return test values of a field: its ends, or all of a short range, and around constants."""
+    least, most = evaluate(field.minimum, {}), _limit(field)
+    inside = [max(least, value) for value in _COORDINATES]
+    if most is not None:
+        short = most - least < _EVERY
+        inside = [most, least, *(range(least, most) if short else (least + 1, most - 1))]
+    values = (*inside, *compared)
+    return list(dict.fromkeys(v for v in values if v >= least and (most is None or v <= most)))
 
 
 def loop_fields(body: tuple[Operation | Repeat, ...]) -> frozenset[str]:

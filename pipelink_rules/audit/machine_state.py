@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pipelink_rules.audit.decode_ptx import Registers, Value
+from pipelink_rules.audit.decode_ptx import HIGH_WORD, LOW_WORD, join_words
 from pipelink_rules.audit.execution_log import Access, Event, ExecutionLog
+from pipelink_rules.audit.lanes import Cell, DivergedError, Lanes, Registers, Value, uniform
 from pipelink_rules.model.contract import Contract
 from pipelink_rules.toolkit.ptx import Statement
 
@@ -65,26 +66,31 @@ class SharedRange:
 class State:
     """Everything that a role can change except registers; copied at a branch on data."""
 
-    memory: dict[int, int]  # address // 4 -> word; absent = unknown
+    memory: dict[int, Cell]  # address // 4 -> word; absent = unknown
     ranges: tuple[SharedRange, ...]
     regions: dict[int, str]  # region number -> port
     log: ExecutionLog = field(default_factory=ExecutionLog)
     scratch: frozenset[str] = frozenset()  # ports of scratch memory
     touched: set[tuple[str, int]] = field(default_factory=set)  # addresses of them in this tile
+    diverged: tuple[int, ...] = ()  # lanes that execute while others of their warp do not
+    lenient: bool = False  # one lane may perform an operation for all, as on raw ports
     _data: dict[tuple[str, int], Access] = field(default_factory=dict)
 
-    def load(self, address: Value, size: int) -> Value:
+    def load(self, address: Value, size: int) -> Cell:
         """Return the bytes at an address if known, and record an access to data."""
         self.touch("read", address)
+        return self.peek(address, size)
+
+    def peek(self, address: Value, size: int) -> Cell:
+        """Return the bytes at an address if known, without recording an access."""
         if address is None or size < 4 or address & 3:
             return None
         low = self.memory.get(address >> 2)
         if size == 4 or low is None:
             return low
-        high = self.memory.get((address >> 2) + 1)
-        return None if high is None else low | high << 32
+        return join_words(low, self.memory.get((address >> 2) + 1))
 
-    def store(self, address: Value, size: int, value: Value) -> None:
+    def store(self, address: Value, size: int, value: Cell) -> None:
         """Write a value and record the access; an unknown value makes the words unknown."""
         self.touch("write", address)
         if address is None:
@@ -95,12 +101,14 @@ class State:
             key = (address >> 2) + word
             if value is None or size < 4:
                 self.memory.pop(key, None)
+            elif isinstance(value, Lanes):
+                self.memory[key] = HIGH_WORD(value) if word else LOW_WORD(value)
             else:
                 self.memory[key] = value >> 32 * word & WORD
 
     def word(self, address: Value) -> Value:
         """Return a word of a struct, without recording an access."""
-        return None if address is None else self.memory.get(address >> 2)
+        return None if address is None else uniform(self.memory.get(address >> 2))
 
     def touch(self, kind: str, address: Value) -> None:
         """Record an access by a generic address: shared memory, or a port's data."""
@@ -122,17 +130,21 @@ class State:
         if access.target in self.scratch:
             self.touched.add((access.target, address))
 
-    def touch_shared(self, kind: str, address: Value) -> None:
-        """Record an access to shared memory."""
-        if address is None:
+    def touch_shared(self, kind: str, *addresses: Value) -> None:
+        """Record an access to shared memory, at the address of each thread."""
+        known = [address for address in addresses if address is not None]
+        if len(known) != len(addresses):
             raise InconclusiveError(f"a {kind} of shared memory at an address that depends on data")
-        found = self.locate(address)
-        if found is None:
-            self.log.access(Access(kind, f"shared memory at {address:#x}"))
-            return
-        self.log.access(Access(kind, found[0].name, found[1]))
-        if kind == "write" and not found[0].ring:
-            self.log.write(found[0].name, address)
+        ends = {self.locate(min(known)), self.locate(max(known))}
+        found = ends if len(ends) == 1 and None not in ends else {self.locate(a) for a in known}
+        for item in found:
+            if item is None:
+                outside = next(a for a in known if self.locate(a) is None)
+                self.log.access(Access(kind, f"shared memory at {outside:#x}"))
+                continue
+            self.log.access(Access(kind, item[0].name, item[1]))
+            if kind == "write" and not item[0].ring:
+                self.log.write(item[0].name, known)
 
     def locate(self, address: Value) -> tuple[SharedRange, int] | None:
         """Return the ring or buffer that holds a shared address, and the stage; -1 for a buffer."""
@@ -145,7 +157,9 @@ class State:
         return None
 
     def emit(self, event: Event) -> None:
-        """Record an event."""
+        """Record an event; DivergedError if only a part of a warp performs it."""
+        if self.diverged and not self.lenient:
+            raise DivergedError("PL0934", str(event), self.diverged)
         self.log.emit(event)
 
 
@@ -169,6 +183,7 @@ class Names:
     tables: tuple[Table, ...] = ()
     raw: frozenset[str] = frozenset()  # raw ports of the role
     stored: tuple[str, ...] = ()  # what the role's bulk stores read and write
+    multiplied: tuple[str, ...] = ()  # rings of operands, in the order of the body
 
 
 @dataclass
@@ -193,24 +208,48 @@ class PendingOperations:
 
 
 class Machine(Protocol):
-    """A lane without its registers, as effects of instructions use it."""
+    """A group of threads without its registers, as effects of instructions use it."""
 
     state: State
     names: Names
     lane: int
     first_try: bool  # raw waits succeed at the first try
     pending: PendingOperations
+    active: tuple[int, ...]  # positions of the threads that execute; (0,) = a single thread
 
-    def call(self, name: str, arguments: Sequence[Value]) -> None:
+    def call(self, name: str, arguments: Sequence[Cell]) -> None:
         """Interpret a call of a function of the module or of the runtime."""
 
     def wgmma(self, statement: Statement, regs: Registers) -> None:
         """Interpret fence, mma_async, commit_group or wait_group."""
 
-    def shuffle(self, value: Value, source: Value) -> Value:
+    def shuffle(self, value: Cell, source: Cell) -> Cell:
         """Return the result of `shfl.idx`; None if it is unknown."""
 
+    def first_lane(self) -> Cell:
+        """Return whether each thread is lane 0 of its warp."""
 
-# The effect of an instruction; it returns the position that follows: None for the next one, -1 if
-# that depends on data.
+    def together(self, opcode: str, mask: Cell) -> None:
+        """DivergedError unless all lanes of the mask execute an instruction; None: the warp."""
+
+    def decide(self, condition: Lanes, target: int) -> int | None:
+        """Return the position after a branch under a condition that varies between threads."""
+
+    def guarded(
+        self, effect: Effect, regs: Registers, condition: Lanes, targets: Sequence[str]
+    ) -> None:
+        """Perform an instruction in the threads whose condition holds."""
+
+    def for_each(
+        self, effect: Effect, regs: Registers, names: Sequence[str], targets: Sequence[str]
+    ) -> None:
+        """Perform an instruction once for the threads with equal operands."""
+
+    def branched(self, edge: tuple[str, int, int]) -> None:
+        """Record that a branch was taken, or not."""
+
+
+# The effect of an instruction; it returns the position that follows: None for the next one, DATA_
+# DEPENDENT if that depends on data, SPLIT if it differs between the lanes of a warp.
 Effect = Callable[[Machine, Registers], int | None]
+DATA_DEPENDENT, SPLIT = -1, -2

@@ -12,8 +12,9 @@ is set to `first_try`): code that tries once and continues in either case has no
 import re
 from collections.abc import Callable
 
-from pipelink_rules.audit.decode_ptx import Registers, Value, operand, registers_of
+from pipelink_rules.audit.decode_ptx import operand, registers_of
 from pipelink_rules.audit.execution_log import Event
+from pipelink_rules.audit.lanes import Registers, Value
 from pipelink_rules.audit.machine_state import (
     DATA,
     REGION,
@@ -24,8 +25,7 @@ from pipelink_rules.audit.machine_state import (
     RestrictionError,
     Table,
 )
-from pipelink_rules.audit.runtime_calls import box_bytes, known, tensor_of
-from pipelink_rules.contract.item_layout import item_layout
+from pipelink_rules.audit.runtime_calls import box_bytes, known, member_at, tensor_of
 from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.toolkit.ptx import Statement
 
@@ -270,14 +270,12 @@ def _bulk_load(statement: Statement, arguments: list[str]) -> Effect | None:
         port = machine.names.contract.port(ring.name)
         name = tensor_of(machine.names, source(regs))
         offset = address - ring.start - stage * ring.stage_bytes
-        member = ""
-        for tile, start in item_layout(port).offsets:
-            member = tile if start <= offset else member
+        count = known(box_bytes(machine.names.contract.port(name)) if size is None else size(regs))
+        member = member_at(port, offset, count)
         if (table.ring, table.side, reached) != (ring, "full", stage):
             member += f", completing on `{table.ring.name}`.{table.side}[{reached}]"
-        count = box_bytes(machine.names.contract.port(name)) if size is None else size(regs)
         item = machine.pending.held.get((ring.name, stage), stage)
-        machine.state.emit(Event("copy", ring.name, item, known(count), name, member))
+        machine.state.emit(Event("copy", ring.name, item, count, name, member))
 
     return step
 
@@ -359,13 +357,13 @@ def elect(statement: Statement) -> Effect:
 
     def step(machine: Machine, regs: Registers) -> None:
         regs[texts[0]] = 0
-        regs[texts[-1]] = int(machine.lane == 0)
+        regs[texts[-1]] = machine.first_lane()
 
     return step
 
 
 def atomic(statement: Statement) -> Effect:
-    """Return the effect of an atomic: in shared memory a read and a write, otherwise PL0936."""
+    """Return the effect of an atomic: in shared memory an update, otherwise PL0936."""
     arguments = statement.arguments()
     where = address_of(next((text for text in arguments if text.startswith("[")), "[?]"))
     targets = registers_of(arguments[0]) if not arguments[0].startswith("[") else []
@@ -374,8 +372,7 @@ def atomic(statement: Statement) -> Effect:
     def step(machine: Machine, regs: Registers) -> None:
         check(machine, regs)
         address = where(regs)
-        for kind in ("read", "write"):
-            machine.state.touch_shared(kind, None if address is None else address & 0xFFFFFFFF)
+        machine.state.touch_shared("update", None if address is None else address & 0xFFFFFFFF)
         for target in targets:
             regs[target] = None
 

@@ -54,23 +54,29 @@ class LaneMerger:
     contract: Contract
     raw: frozenset[str]
 
-    def compare(
-        self, logs: Mapping[Lane, ExecutionLog], *, whole: bool = True
-    ) -> tuple[Lane, Difference] | None:
-        """Return the first difference and its lane; whole: these are all lanes of the role."""
+    def compare(self, logs: Mapping[Lane, ExecutionLog]) -> tuple[Lane, Difference] | None:
+        """Return the first difference of all lanes of a role, and its lane."""
         lead = max(logs, key=lambda lane: len(logs[lane].events))
-        parts = {lane: self._part(log) for lane, log in logs.items()}
-        strict = first_difference(self.expected, without_marks(logs[lead]))
+        alike: dict[int, LanePart] = {}  # lanes that run alike share a log
+        for log in logs.values():
+            if id(log) not in alike:
+                alike[id(log)] = self._part(log)
+        parts = {lane: alike[id(log)] for lane, log in logs.items()}
+        plain = without_marks(logs[lead])
+        strict = first_difference(self.expected, plain)
+        if strict is not None and strict.position < len(plain.events):
+            strict = _operand(strict, plain.events[strict.position])
         if strict is not None and parts[lead].wrong:
             return lead, strict
         for lane, part in parts.items():
             if part.wrong is not None:
                 return lane, replace(part.wrong, message=f"{part.wrong.message} in lane {lane[1]}")
-        lacking = next(self._lacking(parts), None) if whole else None
+        lacking = next(self._lacking(parts), None)
         if lacking is not None:
             missing = lacking.code == "PL0934"
             return lead, strict if strict is not None and missing else lacking
-        for lane in parts:
+        distinct = {(lane[0], id(part)): lane for lane, part in reversed(parts.items())}
+        for lane in sorted(distinct.values()):
             for found in (*self._orders(lane, parts), *self._accesses(lane, parts)):
                 return lane, found
         return None
@@ -143,9 +149,8 @@ class LaneMerger:
     def _difference(self, position: int, found: Event | None) -> Difference:
         inside = position < len(self.expected.events)
         wanted = self.expected.events[position] if inside else None
-        return event_difference(
-            wanted, found, self.expected.ops[position] if inside else None, position
-        )
+        op = self.expected.ops[position] if inside else None
+        return _operand(event_difference(wanted, found, op, position), found)
 
     # -- all lanes ---------------------------------------------------------------------------
     def _lacking(self, parts: Mapping[Lane, LanePart]) -> Iterator[Difference]:
@@ -226,8 +231,7 @@ class LaneMerger:
                     loose or (c.stage == access.stage and self._between(lane, gap, c, parts))
                     for c in clauses
                 ):
-                    ops = [clause.op for clause in clauses]
-                    yield access_difference(access, gap.low, self.expected, ops)
+                    yield access_difference(access, gap.low, self.expected, clauses)
 
     def _between(
         self, lane: Lane, gap: LaneGap, clause: AllowedAccess, parts: Mapping[Lane, LanePart]
@@ -263,6 +267,14 @@ class LaneMerger:
             and (together or part.marks[position] > gap.marks)
             for other, part in parts.items()
         )
+
+
+def _operand(difference: Difference, found: Event | None) -> Difference:
+    """Return PL0915 for an arrival at another stage: it states a barrier, not an item."""
+    if difference.code != "PL0916" or found is None or found.verb not in ("expect", "commit"):
+        return difference
+    message = f"performs `{found.verb}` on the full barrier of another stage of `{found.target}`"
+    return replace(difference, code="PL0915", message=message)
 
 
 def without_marks(log: ExecutionLog) -> ExecutionLog:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from pipelink_rules.audit.decode_ptx import Value
 from pipelink_rules.audit.execution_log import Access, Copied, Event
+from pipelink_rules.audit.lanes import Value
 from pipelink_rules.audit.machine_state import (
     REGION,
     InconclusiveError,
@@ -17,6 +17,8 @@ from pipelink_rules.expression.expression import evaluate
 from pipelink_rules.model.contract import DTYPES, Port
 
 RuntimeCall = Callable[[State, Names, Sequence[Value]], None]
+# The argument of a call that names the calling thread itself.
+VARYING_ARGUMENTS = {"pl_tensor_load_32": 2, "pl_tensor_store_32": 2}
 
 
 def call_runtime(state: State, names: Names, name: str, arguments: Sequence[Value]) -> None:
@@ -36,18 +38,27 @@ def item_of(state: State, ring: SharedRange, cursor: Value) -> int:
     return stage + phase * ring.stages
 
 
-def operand_stage(state: State, descriptors: Sequence[Value]) -> tuple[str, int]:
-    """Return the ring and stage of the operands of one wgmma."""
-    found = set()
-    for descriptor in descriptors:
-        address = None if descriptor is None else (descriptor & 0x3FFF) << 4
-        located = state.locate(address)
-        if located is None:
-            raise InconclusiveError("a wgmma operand outside of all rings")
-        found.add((located[0].name, located[1]))
-    if len(found) != 1:
-        raise InconclusiveError("wgmma operands in different items")
-    return found.pop()
+def operand_stage(state: State, descriptor: Value) -> tuple[str, int]:
+    """Return the ring and stage of one operand of wgmma or tcgen05.mma."""
+    ring, stage, _ = _operand_place(state, descriptor)
+    return ring.name, stage
+
+
+def operand_member(state: State, names: Names, descriptor: Value) -> tuple[str, int, str]:
+    """Return the ring, stage and tile of one operand of wgmma."""
+    ring, stage, offset = _operand_place(state, descriptor)
+    starts = dict(item_layout(names.contract.port(ring.name)).offsets)
+    below = [name for name, start in starts.items() if start <= offset]
+    return ring.name, stage, max(below, key=lambda name: starts[name])
+
+
+def _operand_place(state: State, descriptor: Value) -> tuple[SharedRange, int, int]:
+    address = 0 if descriptor is None else (descriptor & 0x3FFF) << 4
+    located = None if descriptor is None else state.locate(address)
+    if located is None:
+        raise InconclusiveError("a wgmma operand outside of all rings")
+    ring, stage = located
+    return ring, stage, address - ring.start - stage * ring.stage_bytes
 
 
 def _ring(state: State, names: Names, at: Value) -> SharedRange:
@@ -103,14 +114,19 @@ def _copy(state: State, names: Names, arguments: Sequence[Value]) -> None:
     source = tensor_of(names, arguments[3])
     bulk = len(arguments) == 5
     size = known(arguments[4]) if bulk else box_bytes(names.contract.port(source))
-    offset = known(arguments[2])
-    member = ""
-    for tile, start in item_layout(port).offsets:
-        if start <= offset:
-            member = tile
+    member = member_at(port, known(arguments[2]), size)
     if not bulk:
         state.log.copies.append(Copied(source, arguments[4], arguments[5]))
     state.emit(Event("copy", ring.name, item, size, source, member))
+
+
+def member_at(port: Port, offset: int, size: int) -> str:
+    """Return the tile of an item that holds some bytes; where they begin if they are outside."""
+    starts = dict(item_layout(port).offsets)
+    name = max((item for item in starts if starts[item] <= offset), key=lambda item: starts[item])
+    inside = offset - starts[name]
+    whole = member_bytes(next(item for item in port.members if item.name == name))
+    return name if inside + size <= whole else f"{name} + {inside} bytes"
 
 
 def _pair(state: State, names: Names, arguments: Sequence[Value]) -> tuple[SharedRange, Value]:
@@ -189,10 +205,14 @@ def _tensor_mma(state: State, names: Names, arguments: Sequence[Value]) -> None:
     """Merge the k-steps of one item into one operation of the contract."""
     accumulators = _ring(state, names, arguments[0])
     item = item_of(state, accumulators, arguments[1])
-    ring, stage = operand_stage(state, arguments[2:4])
-    event = Event("mma", ring, stage, source=accumulators.name, member=f"item {item}")
-    if not state.log.events or state.log.events[-1] != event:
-        state.emit(event)
+    operands = dict.fromkeys(operand_stage(state, descriptor) for descriptor in arguments[2:4])
+    events = [
+        Event("mma", ring, stage, source=accumulators.name, member=f"item {item}")
+        for ring, stage in operands
+    ]
+    if state.log.events[-len(events) :] != events:
+        for event in events:
+            state.emit(event)
 
 
 def _commit_mma(side: str) -> RuntimeCall:

@@ -28,13 +28,17 @@ class Statement:
     opcode: str  # "bar.sync"; ".reg" for a declaration; "label", "{" or "}"
     operands: str
 
-    @property
+    @cached_property
     def base(self) -> str:
         """The instruction's name without its modifiers: `bar`."""
         return self.opcode.split(".", 1)[0]
 
     def arguments(self) -> list[str]:
         """Return the operands, split at the commas outside of brackets."""
+        return list(self._arguments)
+
+    @cached_property
+    def _arguments(self) -> tuple[str, ...]:
         parts, depth, start = [], 0, 0
         for position, char in enumerate(self.operands):
             if char in "[{(":
@@ -45,7 +49,7 @@ class Statement:
                 parts.append(self.operands[start:position].strip())
                 start = position + 1
         parts.append(self.operands[start:].strip())
-        return [part for part in parts if part]
+        return tuple(part for part in parts if part)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Contract mismatches: components with one clause of the contract or one line of source changed.
 
-`corpus.yaml` lists them, and edits that match the contract; `known_gaps.yaml` lists mismatches that
-the audit does not report yet.  Edited components are the shipped ones and those of `raw/`, whose
-barrier and copy instructions bypass the runtime.
+`corpus.yaml` lists them, and edits that match the contract; `variants.yaml` lists more of each
+kind, and `known_gaps.yaml` mismatches that the audit did not report, or does not report yet.
+Edited components are the shipped ones and those of `raw/`, whose barrier and copy instructions
+bypass the runtime.
 """
 
 from __future__ import annotations
@@ -123,9 +124,9 @@ def _row(component: str, section: str, row: dict[str, Any]) -> Row:
     )
 
 
-_CORPUS = _read("corpus.yaml")
-MISMATCHES = _CORPUS["contract"] + _CORPUS["source"]
-HARMLESS = _CORPUS["harmless"]
+_CORPUS, _VARIANTS = _read("corpus.yaml"), _read("variants.yaml")
+MISMATCHES = _CORPUS["contract"] + _CORPUS["source"] + _VARIANTS["source"]
+HARMLESS = _CORPUS["harmless"] + _VARIANTS["harmless"]
 GAPS = _read("known_gaps.yaml")["source"]
 ROWS = MISMATCHES + HARMLESS + GAPS
 SOURCES = tuple(row for row in ROWS if row.source)

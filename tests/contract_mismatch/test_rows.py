@@ -28,9 +28,10 @@ def test_row_fits_its_component(row: Row, repository: Path) -> None:
 
 def test_no_row_is_lost() -> None:
     """Raise these numbers with new rows; a gap that is closed may move to the corpus."""
-    assert len(MISMATCHES) >= 256
-    assert len(HARMLESS) >= 15
-    assert len(MISMATCHES) + len(GAPS) >= 256 + 28
+    assert len(MISMATCHES) >= 340
+    assert len(HARMLESS) >= 28
+    assert len(MISMATCHES) + len(GAPS) >= 340 + 28
+    assert sum(not row.caught for row in GAPS) <= 7
     assert len({row.label for row in ROWS}) == len(ROWS)
 
 

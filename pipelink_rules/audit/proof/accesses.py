@@ -3,6 +3,7 @@
 import re
 
 from pipelink_rules.audit.decode_ptx import registers_of, width_of
+from pipelink_rules.audit.opcode_table import EXPECTED
 from pipelink_rules.audit.proof import memory
 from pipelink_rules.audit.proof.effect import ADDRESS, Effect, Outcome, Reader, reader, unproved
 from pipelink_rules.audit.proof.prover import Prover
@@ -14,7 +15,6 @@ from pipelink_rules.toolkit.ptx import Statement
 
 _SIZE = re.compile(r"\.(?:[usbf]|bf)(8|16|32|64|128)\b")
 _STRONG = ("volatile", "relaxed", "acquire", "release", "mmio")
-ORDERS_CTAS = "plain reads and writes of global ports"
 
 
 def memory_access(prover: Prover, statement: Statement) -> Effect:
@@ -140,7 +140,6 @@ def atomic(prover: Prover, statement: Statement) -> Effect:
             prover.refute(state, orders_ctas(statement.opcode, pointer))
         assert isinstance(pointer, Pointer)
         address = _shared_address(pointer, shift)
-        memory.reach_shared(prover, state, "read", address, size)
         memory.reach_shared(prover, state, "write", address, size, atomic=True)
         for name in results:
             state.registers[name] = DATA
@@ -156,7 +155,7 @@ def orders_ctas(opcode: str, pointer: Term) -> RefutedError:
         "PL0936",
         "synchronizes through global memory",
         target=port,
-        expected=ORDERS_CTAS,
+        expected=EXPECTED["PL0936"],
         found=f"`{opcode}` on `{port}`" if port else f"`{opcode}`",
     )
 

@@ -10,7 +10,15 @@ from pipelink_rules.audit.proof.induction import Induction
 from pipelink_rules.audit.proof.instructions import effect_of
 from pipelink_rules.audit.proof.loops import LoopGraph
 from pipelink_rules.audit.proof.prover import Prover
-from pipelink_rules.audit.proof.state import Branch, Reached, WarpState, merge, mergeable, possible
+from pipelink_rules.audit.proof.state import (
+    Branch,
+    Reached,
+    WarpState,
+    merge,
+    mergeable,
+    possible,
+    rejoin,
+)
 from pipelink_rules.audit.proof.verdict import DeadPathError, RefutedError, UnprovedError
 from pipelink_rules.solver import terms
 
@@ -100,7 +108,8 @@ class Executor:
         if isinstance(condition, int):
             return state, branch.target if condition else position + 1
         join = self.code.joins.get(position, self.end)
-        other = state.copy().on(terms.simplified(terms.negated(condition)))
+        before, other = state.copy(), state.copy()
+        other.on(terms.simplified(terms.negated(condition)))
         inner = stops | {join}
         taken = self._alive(state.on(condition), branch.target, inner)
         passed = self._alive(other, position + 1, inner)
@@ -113,6 +122,8 @@ class Executor:
             states = sides[0] + sides[1]
             if len(states) > 1:
                 states = possible(self.prover.queries, states)
+            if not found:
+                rejoin(before, states)
         if join in stops or join >= self.end or not states:
             return found + [(one, join) for one in states], join
         if len(states) == 1 and not found:

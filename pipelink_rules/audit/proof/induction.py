@@ -13,7 +13,7 @@ from typing import Protocol
 from pipelink_rules.audit.proof.body import advanced
 from pipelink_rules.audit.proof.expressions import term_of
 from pipelink_rules.audit.proof.prover import Prover
-from pipelink_rules.audit.proof.state import Place, Reached, WarpState, width_at
+from pipelink_rules.audit.proof.state import Place, Reached, WarpState, rejoin, width_at
 from pipelink_rules.audit.proof.verdict import EndlessError, RefutedError, UnprovedError
 from pipelink_rules.solver import terms
 from pipelink_rules.solver.queries import UndecidedError
@@ -81,7 +81,7 @@ class Induction:
                     rounds.append(self.runner.once(turns[-1], head, stops))
                 back = rounds[len(turns) - 1][0]
                 if not back:
-                    return [one for _, left in rounds for one in left]
+                    return self._left(state, [one for _, left in rounds for one in left])
                 if len(back) > 1:
                     for one in back:  # one of them may differ from the contract at once
                         self.runner.once(one, head, stops)
@@ -91,13 +91,19 @@ class Induction:
             marks = len(prover.writes), len(prover.obligations)
             try:
                 left = self._induct(turns[peeled : peeled + 3], head, stops)
-                return [one for _, out in rounds[:peeled] for one in out] + left
+                return self._left(state, [one for _, out in rounds[:peeled] for one in out] + left)
             except (RefutedError, UnprovedError) as why:
                 del prover.writes[marks[0] :], prover.obligations[marks[1] :]
                 reason = why
         self._search(turns[-1], head, stops)
         assert reason is not None
         raise reason
+
+    def _left(self, before: WarpState, left: Reached) -> Reached:
+        """A loop without operations and with one exit ends, so all lanes meet behind it."""
+        if len({position for _, position in left}) == 1:
+            rejoin(before, [one for one, _ in left])
+        return left
 
     def _search(self, state: WarpState, head: int, stops: frozenset[int]) -> None:
         """Run more turns, without a guess: a difference that occurs in them is a real one."""
@@ -240,14 +246,15 @@ class Induction:
         kept = True
         for one in back:
             _require_alike([start, one])
-            if one.operations == start.operations:
-                raise EndlessError("a loop without operations, whose end depends on memory")
             flat = one.flat(self.runner.live[head])
             if self._weaken(one, flat, values, plan, turn, attempt):
                 kept = False
             still = [fact for fact in facts if self._holds(fact, one, turn + 1)]
             if len(still) != len(facts):
                 facts, kept = still, False
+        for one in back if kept else ():
+            if one.operations == start.operations:
+                _require_end(start, one, facts)
         if not kept:
             del prover.writes[marks[0] :], prover.obligations[marks[1] :]
         return left, kept, facts
@@ -381,6 +388,19 @@ class Induction:
                 for a, b in zip(following, ring.next, strict=True)
             )
         )
+
+
+def _require_end(start: WarpState, end: WarpState, facts: list[LoopFact]) -> None:
+    """Raise an error unless a loop without operations ends.
+
+    It does where "the turn, in 32 bits, is not negative" is inductive: then no run has 2**31 turns.
+    """
+    if any(fact.kind == "turn" for fact in facts):
+        return
+    decided = end.path[len(start.path) :]
+    if all(any(n.startswith("data!") for n in terms.variables(one)) for one in decided):
+        raise EndlessError("a loop without operations, whose end depends on memory")
+    raise UnprovedError("a loop without operations, of which the proof cannot say that it ends")
 
 
 def _require_alike(states: list[WarpState]) -> None:

@@ -10,9 +10,14 @@ from collections.abc import Callable
 
 from pipelink_rules.audit.control_flow import FunctionCode
 from pipelink_rules.audit.decode_ptx import is_float, registers_of
+from pipelink_rules.audit.opcode_table import (
+    EXPECTED,
+    OpcodeClass,
+    is_register_only,
+    opcode_row,
+)
 from pipelink_rules.audit.proof import wgmma
 from pipelink_rules.audit.proof.accesses import (
-    ORDERS_CTAS,
     atomic,
     memory_access,
     merged_accesses,
@@ -39,88 +44,7 @@ from pipelink_rules.toolkit.ptx import Statement
 
 _ALL_LANES_CLAMP = 31  # of shfl.idx over the whole warp (PTX ISA, shfl.sync)
 _QUIET = ("prefetch", "prefetchu", "applypriority", "nanosleep", "membar")
-# Registers only, whatever they compute (PTX ISA, sections 9.7.1 to 9.7.8).
-_REGISTERS = frozenset(
-    [
-        "abs",
-        "add",
-        "addc",
-        "and",
-        "bfe",
-        "bfi",
-        "bfind",
-        "bmsk",
-        "brev",
-        "clz",
-        "cnot",
-        "copysign",
-        "cos",
-        "cvt",
-        "cvta",
-        "div",
-        "dp2a",
-        "dp4a",
-        "ex2",
-        "fma",
-        "fns",
-        "isspacep",
-        "lg2",
-        "lop3",
-        "mad",
-        "mad24",
-        "madc",
-        "max",
-        "min",
-        "mov",
-        "mul",
-        "mul24",
-        "neg",
-        "not",
-        "or",
-        "popc",
-        "prmt",
-        "rcp",
-        "rem",
-        "rsqrt",
-        "sad",
-        "selp",
-        "set",
-        "setp",
-        "shf",
-        "shl",
-        "shr",
-        "sin",
-        "slct",
-        "sqrt",
-        "sub",
-        "subc",
-        "szext",
-        "tanh",
-        "testp",
-        "xor",
-    ]
-)
-_FORBIDDEN = {  # base -> (code, what the contract would have to say)
-    "atom": ("PL0936", ORDERS_CTAS),
-    "red": ("PL0936", ORDERS_CTAS),
-    "multimem": ("PL0936", ORDERS_CTAS),
-    "tensormap": ("PL0907", "tensor maps belong to the launcher"),
-    "discard": ("PL0930", "memory of a port that the contract shows as written"),
-}
-_WHAT = {
-    "PL0935": "issues raw barrier or copy instructions without a raw port",
-    "PL0936": "synchronizes through global memory",
-}
-_RAW = (
-    "mbarrier",
-    "cp",
-    "mapa",
-    "tcgen05",
-    "barrier",
-    "bar",
-    "griddepcontrol",
-    "clusterlaunchcontrol",
-)
+_RAW = ("mbarrier", "cp", "mapa", "tcgen05", "barrier", "bar", "atom", "red")
 
 
 def effect_of(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
@@ -157,12 +81,15 @@ def _plain(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
         return special(prover, code, statement)
     if opcode.endswith(".many"):
         return merged_accesses(prover, statement)
-    if opcode.startswith(("st.async", "st.bulk", "red.async")):
-        return _itself(prover, opcode, "PL0935", "operations of the runtime")
+    row = opcode_row(opcode)
+    if row is None:
+        return unproved(f"the unknown instruction `{opcode}`")
+    if row.kind is OpcodeClass.FORBIDDEN and row.code != "PL0932":
+        return _refuted(prover, opcode, row.code, row.message, EXPECTED[row.code])
     if base in ("ld", "ldu", "st", "stmatrix", "ldmatrix"):
         return memory_access(prover, statement)
-    if base in _FORBIDDEN or base in _RAW:
-        return _forbidden(prover, statement)
+    if base in _RAW:
+        return _raw(prover, statement)
     if base in _QUIET:
         return nothing
     if base == "setp":
@@ -171,7 +98,7 @@ def _plain(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
         return select(prover, statement)
     if base == "mov" and len(arguments) > 1 and "{" in arguments[0] + arguments[1]:
         return vector_move(prover, arguments)
-    if base in _REGISTERS:
+    if is_register_only(opcode):
         return compute(prover, statement)
     return unproved(f"`{opcode}`, which the proof does not model")
 
@@ -238,25 +165,21 @@ def _unchecked(state: WarpState, op: Operation) -> None:
     return
 
 
-def _forbidden(prover: Prover, statement: Statement) -> Effect:
-    base, opcode = statement.base, statement.opcode
-    if opcode.startswith("bar.warp.sync"):
+def _raw(prover: Prover, statement: Statement) -> Effect:
+    if statement.opcode.startswith("bar.warp.sync"):
         return _warp_sync(prover, statement)
-    if base in ("atom", "red"):
+    if statement.base in ("atom", "red"):
         return atomic(prover, statement)
-    if base in ("bar", "barrier"):
+    if statement.base in ("bar", "barrier"):
         return _named_barrier(prover, statement)
-    code, expected = _FORBIDDEN.get(base, ("PL0935", "operations of the runtime"))
-    if base == "cp" and ".reduce" in opcode:
-        code, expected = _FORBIDDEN["red"]
-    return _itself(prover, opcode, code, expected)
+    return _itself(prover, statement.opcode)
 
 
 def _named_barrier(prover: Prover, statement: Statement) -> Effect:
     """`bar.sync id, threads` of a named barrier, whose id placement gives (PTX ISA, barrier)."""
     opcode, arguments = statement.opcode, statement.arguments()
     verb = next((word for word in ("sync", "arrive") if f".{word}" in opcode), "")
-    itself = _itself(prover, opcode, "PL0935", "operations of the runtime")
+    itself = _itself(prover, opcode)
     if not verb or len(arguments) != 2:
         return itself
     number, threads = (reader(prover, argument) for argument in arguments)
@@ -280,11 +203,15 @@ def _named_barrier(prover: Prover, statement: Statement) -> Effect:
     return effect
 
 
-def _itself(prover: Prover, opcode: str, code: str, expected: str) -> Effect:
+def _itself(prover: Prover, opcode: str) -> Effect:
+    what = "issues raw barrier or copy instructions without a raw port"
+    return _refuted(prover, opcode, "PL0935", what, "operations of the runtime")
+
+
+def _refuted(prover: Prover, opcode: str, code: str, what: str, expected: str) -> Effect:
     def effect(state: WarpState) -> Outcome:
-        what = _WHAT.get(code, f"issues `{opcode}` itself")
-        error = RefutedError(code, what, expected=expected, found=f"raw instruction `{opcode}`")
-        prover.refute(state, error)
+        found = f"raw instruction `{opcode}`" if code == "PL0935" else f"`{opcode}`"
+        prover.refute(state, RefutedError(code, what, expected=expected, found=found))
         return None
 
     return effect

@@ -69,7 +69,9 @@ def reach_shared(
         whole = ring.stages * ring.stage_bytes
         error.elsewhere = terms.less(address - terms.bits(ring.base, 32), whole)
     prover.oblige_inside(state, offset, size, top, error)
-    if kind == "write" and isinstance(size, int) and not atomic:
+    if atomic:
+        prover.accessed.add(("read", target))  # it does both, whichever the contract shows
+    elif kind == "write" and isinstance(size, int):
         after = (state.body.last, state.operations)
         prover.writes.append(Write(target, after, offset, size, state.path))
 

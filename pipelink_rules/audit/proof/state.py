@@ -146,6 +146,20 @@ def chosen(condition: Term, yes: Term, no: Term, width: int) -> Term:
     return terms.chosen(condition, terms.bits(yes, width), terms.bits(no, width))
 
 
+def rejoin(before: WarpState, after: list[WarpState]) -> None:
+    """Let lanes meet again that went different ways without an operation.
+
+    Each comes to this place, so a condition by lane on which one of them went its way says nothing
+    of the others; without it a state stands for more lanes than it has.
+    """
+    if any(one.operations != before.operations for one in after):
+        return
+    known = len(before.path)
+    for one in after:
+        kept = (c for c in one.path[known:] if "lane" not in terms.variables(c))
+        one.path = (*one.path[:known], *kept)
+
+
 def possible(queries: Queries, states: Iterable[WarpState]) -> list[WarpState]:
     """Return the states whose paths can be taken."""
     return [state for state in states if queries.possible(state.path)]

@@ -37,6 +37,16 @@ def _no_ring(found: str) -> RefutedError:
     )
 
 
+def _no_cursor(ring: str, found: str) -> RefutedError:
+    return RefutedError(
+        "PL0916",
+        f"calls the runtime with a cursor that is not that of `{ring}`",
+        target=ring,
+        expected=f"the cursor of `{ring}` among its ports, or a copy of it",
+        found=found,
+    )
+
+
 def _cursor(prover: Prover, state: WarpState, ring: str, place: Term) -> Cursor:
     """Return stage and phase of a cursor: that of the ring, or one in a variable of the code."""
     if not isinstance(place, Pointer) or not isinstance(place.offset, int):
@@ -44,7 +54,7 @@ def _cursor(prover: Prover, state: WarpState, ring: str, place: Term) -> Cursor:
     if place.region in prover.inputs.structs and (
         place.region != "ports" or place.offset != prover.inputs.cursors[ring]
     ):
-        prover.refute(state, _no_ring(f"a cursor at byte {place.offset} of its {place.region}"))
+        prover.refute(state, _no_cursor(ring, f"byte {place.offset} of its {place.region}"))
     stage = state.memory.get((place.region, place.offset), DATA)
     phase = state.memory.get((place.region, place.offset + 4), DATA)
     if stage is DATA or phase is DATA:

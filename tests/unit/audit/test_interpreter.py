@@ -114,6 +114,7 @@ def test_a_loop_that_data_end() -> None:
     loop = """
     mov.u32 %r9, 0;
     L1:
+    add.s64 %rd1, %rd1, 4;
     ld.global.u32 %r1, [%rd1];
     setp.ne.s32 %p1, %r1, 0;
     %S
@@ -124,6 +125,14 @@ def test_a_loop_that_data_end() -> None:
         events(loop.replace("%S", FENCE), 0, 0)
     with pytest.raises(InconclusiveError):  # what the loop changes is unknown behind it
         events(loop.replace("%S", "add.s32 %r9, %r9, 1;") + WAIT, 0, 0)
+
+
+def test_loop_that_polls_memory_is_inconclusive() -> None:
+    poll = "L1: ld.global.u32 %r1, [%rd1]; setp.ne.s32 %p1, %r1, 0; @%p1 bra L1;"
+    with pytest.raises(InconclusiveError, match="waits until"):
+        events(poll, 0, 0)
+    counted = "mov.u32 %r2, 0; L1: ld.global.u32 %r1, [%rd1]; add.s32 %r2, %r2, 1;"
+    assert events(counted + "setp.ne.s32 %p1, %r1, %r2; @%p1 bra L1;", 0, 0) == []
 
 
 @pytest.mark.parametrize(

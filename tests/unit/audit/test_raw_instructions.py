@@ -193,4 +193,6 @@ def test_atomics_on_shared_memory_are_accesses() -> None:
     running = machine("atom.shared.add.u32 %r1, [1280], 1; red.add.u32 [1024], 1;")
     running.run("f", [0])
     found = {str(access) for access in running.state.log.accesses[0]}
-    assert found == {f"{kind} ab (stage {stage})" for kind in ("read", "write") for stage in (0, 1)}
+    assert found == {f"update ab (stage {stage})" for stage in (0, 1)}
+    for access in running.state.log.accesses[0]:
+        assert access.performed == {("read", "ab"), ("write", "ab")}
