@@ -127,6 +127,7 @@ def _row(component: str, section: str, row: dict[str, Any]) -> Row:
 _CORPUS, _VARIANTS = _read("corpus.yaml"), _read("variants.yaml")
 MISMATCHES = _CORPUS["contract"] + _CORPUS["source"] + _VARIANTS["source"]
 HARMLESS = _CORPUS["harmless"] + _VARIANTS["harmless"]
+STILL_PROVED = _VARIANTS["proved"]
 GAPS = _read("known_gaps.yaml")["source"]
-ROWS = MISMATCHES + HARMLESS + GAPS
+ROWS = MISMATCHES + HARMLESS + STILL_PROVED + GAPS
 SOURCES = tuple(row for row in ROWS if row.source)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from corpus import ARGUMENTS, GAPS, HARMLESS, MISMATCHES, Row
+from corpus import ARGUMENTS, GAPS, HARMLESS, MISMATCHES, STILL_PROVED, Row
 
 from pipelink_rules.audit.audit_component import audit_component
 from pipelink_rules.model.variant import INCONCLUSIVE, PROVED, TESTED, Variant
@@ -49,6 +49,15 @@ def test_harmless_edit_is_not_reported(
 ) -> None:
     audited = audit_component(modules[row.component], edited(row))
     assert audited.diagnostics == ()
+
+
+@pytest.mark.parametrize("row", STILL_PROVED, ids=lambda row: row.label)
+def test_equivalent_edit_is_still_proved(
+    row: Row, edited: Callable[[Row], Variant], modules: dict[str, Module]
+) -> None:
+    audited = audit_component(modules[row.component], edited(row), strict=True)
+    assert audited.diagnostics == ()
+    assert {one.verdict for one in audited.verdicts} == {PROVED}
 
 
 @pytest.mark.parametrize("row", GAPS, ids=lambda row: row.label)

@@ -11,6 +11,7 @@ from corpus import (
     HARMLESS,
     MISMATCHES,
     ROWS,
+    STILL_PROVED,
     Row,
     apply_all,
     contract_of,
@@ -30,6 +31,7 @@ def test_no_row_is_lost() -> None:
     """Raise these numbers with new rows; a gap that is closed may move to the corpus."""
     assert len(MISMATCHES) >= 340
     assert len(HARMLESS) >= 28
+    assert len(STILL_PROVED) >= 28
     assert len(MISMATCHES) + len(GAPS) >= 340 + 28
     assert sum(not row.caught for row in GAPS) <= 7
     assert len({row.label for row in ROWS}) == len(ROWS)
