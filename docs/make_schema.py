@@ -328,6 +328,7 @@ def _port() -> Schema:
         "proxy": _about(_words(*parse_ports.PROXIES), "async: TMA or tensor core. Derived."),
         "arrivals": _about(EXPRESSION, "Per item, or per signal. Derived: one a warp."),
         "tx_bytes": _about(EXPRESSION, "Bytes that a producer expects per item. Derived."),
+        "written": _about(EXPRESSION, "Bytes of an item that are written. Default: all."),
         "stages": _about(stages, "Stages that placement may choose. Default 1 to 8."),
         "raw": _about(BOOLEAN, "The component issues its own copies and barrier operations."),
         "fragment": _about(_words(*parse_ports.FRAGMENTS), "Accumulator of wgmma m64nNk16."),

@@ -15,7 +15,7 @@ from pipelink_rules.audit.lanes import Cell, uniform
 from pipelink_rules.audit.machine_state import PORTS, REGION, InconclusiveError, Names, State
 from pipelink_rules.contract.parse_params import AXES
 from pipelink_rules.diagnostics.wording import plural
-from pipelink_rules.expression.expression import evaluate
+from pipelink_rules.expression.expression import evaluate, names
 from pipelink_rules.model.contract import Contract, Role, WorkField
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.toolkit.ptx import Module
@@ -113,6 +113,7 @@ class _SchedulerCase:
 
     def __init__(self, contract: Contract, sizes: dict[str, int]):
         self.fields = contract.work.fields if contract.work else ()
+        self.conditions = contract.work.where if contract.work else ()
         self.sizes = sizes
         self.before: dict[tuple[str, int], int] = {}  # numbering field, group -> tiles
         self.limits = {
@@ -135,6 +136,8 @@ class _SchedulerCase:
                 wanted = f"at least {field.minimum} = {least}"
             elif most is not None and actual > most:
                 wanted = f"at most {field.maximum} = {most}"
+            elif field.multiple_of is not None and actual % evaluate(field.multiple_of, {}):
+                wanted = f"a multiple of {field.multiple_of}"
             elif field.index_within:
                 group = (field.name, tile[field.index_within])
                 before = self.before.get(group, 0)
@@ -143,6 +146,12 @@ class _SchedulerCase:
                     wanted = f"{before}, the tiles before it with {field.index_within}={group[1]}"
             if wanted:
                 return self._violation(field, wanted, f"{actual} in work tile {number}")
+        for condition in self.conditions:
+            if not evaluate(condition, {**self.sizes, **tile}):
+                used = names(condition)
+                field = next(field for field in self.fields if field.name in used)
+                values = ", ".join(f"{name}={tile[name]}" for name in sorted(used & set(tile)))
+                return self._violation(field, condition.text, f"{values} in work tile {number}")
         return None
 
     def alike(

@@ -31,6 +31,8 @@ def domain_of(index: ProgramIndex, allowed: bool = True) -> Domain:
             conditions.append((name, Expr(f"{name} <= ({field.maximum})")))
         if field.minimum.literal is None:
             conditions.append((name, Expr(f"{name} >= ({field.minimum})")))
+    for condition in scheduler.where if scheduler else ():
+        conditions += [(name, condition) for name in names(condition) & set(given)]
     for contract in contracts.values():
         for field in contract.work.fields if contract.work and allowed else ():
             if field.name in given:
@@ -43,7 +45,8 @@ def domain_of(index: ProgramIndex, allowed: bool = True) -> Domain:
 def _bounds(field: WorkField) -> Symbol:
     low = field.minimum.literal or 0
     high = field.maximum.literal if field.maximum else None
-    return Symbol(field.name, low, MOST if high is None else min(high, MOST))
+    step = field.multiple_of.literal if field.multiple_of else None
+    return Symbol(field.name, low, MOST if high is None else min(high, MOST), step or 1)
 
 
 def range_advice(index: ProgramIndex, field: WorkField, wanted: str) -> str:

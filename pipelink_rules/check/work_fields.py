@@ -124,13 +124,48 @@ def _given(source: WorkField, domain: Domain) -> str:
 
 def _outside(source: WorkField, field: WorkField, domain: Domain) -> tuple[str, Answer] | None:
     """Return how a value of the tile scheduler can be out of the range of a field."""
-    for relation, limit, side in ((">=", field.minimum, "below"), ("<=", field.maximum, "above")):
+    name, step = source.name, field.multiple_of
+    for limit, condition, problem in (
+        (field.minimum, f"{name} >= ({field.minimum})", f"below {field.minimum}"),
+        (field.maximum, f"{name} <= ({field.maximum})", f"above {field.maximum}"),
+        (step, f"{name} % ({step}) == 0", f"that is no multiple of {step}"),
+    ):
         if limit is not None:
-            answer = always(f"{source.name} {relation} ({limit})", domain)
+            answer = always(condition, domain)
             if not answer.holds:
-                maybe = "perhaps " if answer.holds is None else ""
-                return f"{maybe}{side} {limit}", answer
+                return f"{'perhaps ' if answer.holds is None else ''}{problem}", answer
     return None
+
+
+def check_conditions(index: ProgramIndex) -> Iterator[Diagnostic]:
+    """PL1001: every work tile meets the conditions that roles declare for their work tiles."""
+    scheduler = index.program.scheduler[0]
+    work, domain = index.contracts[scheduler].work, domain_of(index, allowed=False)
+    fields = {field.name for field in work.fields} if work else set()
+    given = {condition.text for condition in work.where} if work else set()
+    for instance, user in index.contracts.items():
+        if user.work is None or instance == scheduler:
+            continue
+        defaults = [
+            (field.name, field.default)
+            for field in user.work.fields
+            if field.default is not None and field.name not in fields
+        ]
+        known = domain._replace(values=(*domain.values, *defaults))
+        for condition in user.work.where:
+            if condition.text in given or (answer := always(condition, known)).holds:
+                continue
+            verb = "assigns" if answer.holds is False else "can assign"
+            yield _mismatch(
+                f"{instance}: {condition.text}",
+                f"`{scheduler}` {verb} work tiles without `{condition.text}`, which `{instance}` "
+                f"declares",
+                (work.span if work else None, "declares", "no such condition"),
+                (condition.span or user.work.span, "declares", f"where: {condition.text}"),
+                f"`{instance}` accesses memory outside of its tensors",
+                (f"declare it in `where` of `work` of `{scheduler}`, if it keeps it",),
+                (f"for example with {answer.text}",) if answer.text else (),
+            )
 
 
 def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -207,4 +242,10 @@ def _counts(index: ProgramIndex) -> Iterator[tuple[str, str, Span | None, str]]:
                     yield instance, name, port.where(clause), f"`{clause}` of `{port.name}`"
 
 
-CHECKS = (check_values, check_field_ranges, check_tensor_order, check_multicast_receivers)
+CHECKS = (
+    check_values,
+    check_field_ranges,
+    check_conditions,
+    check_tensor_order,
+    check_multicast_receivers,
+)

@@ -36,6 +36,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "proxy": ("ring",),
     "arrivals": ("ring", "tensor_memory", "counter"),
     "tx_bytes": ("ring",),
+    "written": ("ring",),
     "stages": ("ring", "tensor_memory"),
     "raw": ("ring", "global"),
     "fragment": ("registers",),
@@ -133,6 +134,7 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
         proxy=block.word("proxy", PROXIES, "generic"),
         arrivals=block.expr("arrivals", COMPILE_TIME) or Expr("1"),
         tx_bytes=block.expr("tx_bytes", PER_ITEM),
+        written=block.expr("written", PER_ITEM),
         stages=_parse_stages(block),
         raw=block.flag("raw", False),
         at=_parse_coordinates(block),
@@ -175,7 +177,8 @@ def check_in_place(sink: ContractSink, ports: dict[str, Port]) -> None:
 
 def _check_ring(block: Block, out: bool) -> None:
     if not out:
-        block.refuse("tx_bytes", "the producer declares the bytes of an item")
+        for clause in ("tx_bytes", "written"):
+            block.refuse(clause, "the producer declares the bytes of an item")
         block.refuse("stages", STAGES_OF_PRODUCER)
     elif "proxy" in block and block.word("proxy", PROXIES, "") == "async":
         if not block.flag("raw", False):

@@ -109,6 +109,7 @@ class Port:
     proxy: str = "generic"  # how the role accesses the stage: "generic" or "async"
     arrivals: Expr = Expr("1")  # per item, on the full barrier (out) or the empty barrier (in)
     tx_bytes: Expr | None = None  # ring out, proxy async: expected bytes per item
+    written: Expr | None = None  # ring out, generic: bytes written per item; None = all
     stages: Stages = Stages()
     # registers
     fragment: str = ""  # "wgmma_m64": the accumulator fragment of wgmma m64nNk16, one per warpgroup

@@ -88,12 +88,16 @@ class Induction:
                     raise UnprovedError("a loop whose turns end in several states")
                 turns.append(back[0])
             prover = self.prover
-            marks = len(prover.writes), len(prover.obligations)
+            marks = len(prover.writes), len(prover.obligations), len(prover.stores)
             try:
                 left = self._induct(turns[peeled : peeled + 3], head, stops)
                 return self._left(state, [one for _, out in rounds[:peeled] for one in out] + left)
             except (RefutedError, UnprovedError) as why:
-                del prover.writes[marks[0] :], prover.obligations[marks[1] :]
+                del (
+                    prover.writes[marks[0] :],
+                    prover.obligations[marks[1] :],
+                    prover.stores[marks[2] :],
+                )
                 reason = why
         self._search(turns[-1], head, stops)
         assert reason is not None
@@ -234,7 +238,7 @@ class Induction:
     ) -> tuple[Reached, bool, list[LoopFact]]:
         """Run one turn; weaken the plan where it is not kept: (what left, kept?, facts left)."""
         prover = self.prover
-        marks = len(prover.writes), len(prover.obligations)
+        marks = len(prover.writes), len(prover.obligations), len(prover.stores)
         prover.depth += 1
         try:
             back, left = self.runner.once(start, head, stops)
@@ -256,7 +260,7 @@ class Induction:
             if one.operations == start.operations:
                 _require_end(start, one, facts)
         if not kept:
-            del prover.writes[marks[0] :], prover.obligations[marks[1] :]
+            del prover.writes[marks[0] :], prover.obligations[marks[1] :], prover.stores[marks[2] :]
         return left, kept, facts
 
     def _weaken(

@@ -11,6 +11,7 @@ import time
 
 from pipelink_rules.audit.control_flow import function_code
 from pipelink_rules.audit.proof.body import Body
+from pipelink_rules.audit.proof.coverage import require_written
 from pipelink_rules.audit.proof.execute import Executor
 from pipelink_rules.audit.proof.inputs import Inputs
 from pipelink_rules.audit.proof.prover import Prover, shown
@@ -84,6 +85,8 @@ def _run(prover: Prover, function: Function) -> Proof:
     prover.discharge()
     refuse_races(prover)
     refuse_same_stage(prover, ends)
+    require_written(prover)
+    prover.discharge()
     _require_accesses(prover)
     return Proof(
         executor.relations,

@@ -29,6 +29,18 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Store:
+    """A bulk store from a buffer: what it reads, under which path."""
+
+    target: str
+    op: Operation
+    operations: int  # performed before it
+    offset: Term
+    size: int
+    path: Path
+
+
+@dataclass(frozen=True)
 class Obligation:
     """A goal that must follow from a path; decided after the run."""
 
@@ -47,6 +59,7 @@ class Prover:
     body: Body
     obligations: list[Obligation] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    stores: list[Store] = field(default_factory=list)
     accessed: set[tuple[str, str]] = field(default_factory=set)  # (read or write, port or buffer)
     comparisons: dict[int, tuple[Term, Term]] = field(default_factory=dict)  # condition -> sides
     depth: int = 0  # of guessed relations around the current state
@@ -87,6 +100,10 @@ class Prover:
     def oblige(self, state: WarpState, goal: Term, error: RefutedError) -> None:
         """Prove the goal after the run."""
         self.obligations.append(Obligation(state.path, goal, error, self.depth > 0))
+
+    def oblige_on(self, path: Path, goal: Term, error: RefutedError) -> None:
+        """Prove a goal on a path, after the run."""
+        self.obligations.append(Obligation(path, goal, error, self.depth > 0))
 
     def oblige_any_stage(
         self, state: WarpState, ring: str, goal: Term, error: RefutedError

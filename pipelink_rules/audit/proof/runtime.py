@@ -6,7 +6,7 @@ from dataclasses import replace
 from pipelink_rules.audit.proof.body import advanced
 from pipelink_rules.audit.proof.expressions import term_of
 from pipelink_rules.audit.proof.memory import home_of, port_of, reach_global, reach_shared
-from pipelink_rules.audit.proof.prover import Prover, shown
+from pipelink_rules.audit.proof.prover import Prover, Store, shown
 from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.tensor_calls import TENSOR_CALLS
 from pipelink_rules.audit.proof.values import ring_and_cursor
@@ -331,6 +331,10 @@ def _store(
             size = _box_bytes(prover.inputs.contract.port(op.source))
             _coordinates(prover, one, op, arguments[2], arguments[3])
         reach_shared(prover, one, "store", address, size)
+        if target in prover.inputs.buffers and isinstance(size, int):
+            offset = terms.bits(address, 32) - prover.inputs.buffers[target].base
+            stored = Store(target, op, one.operations, offset, size, one.path)
+            prover.stores.append(stored)
 
     return prover.event(state, "store", target, check)
 
