@@ -12,9 +12,12 @@ from pipelink_rules.audit.compare import (
     first_difference,
     missing_accesses,
 )
-from pipelink_rules.audit.compared_values import compared_values, reachable_functions
+from pipelink_rules.audit.compared_values import (
+    check_functions,
+    compared_values,
+    reachable_functions,
+)
 from pipelink_rules.audit.control_flow import function_code
-from pipelink_rules.audit.coverage import check_functions
 from pipelink_rules.audit.execution_log import Copied
 from pipelink_rules.audit.expected_trace import ExpectedTile, expected_tiles
 from pipelink_rules.audit.input_cases import (
@@ -106,7 +109,7 @@ def _compare(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     found_missing = _missing_access(variant, role, done, everything)
     found_missing = found_missing or arrivals_difference(variant, role)
     if found_missing is None:
-        check_functions(module, symbol, like)
+        check_functions(module, symbol, like.edges)
     return found_missing
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from pipelink_rules.audit.control_flow import FunctionCode, function_code, written_registers
 from pipelink_rules.audit.decode_ptx import registers_of
-from pipelink_rules.audit.opcode_table import OpcodeClass, opcode_row
+from pipelink_rules.audit.machine_state import InconclusiveError
+from pipelink_rules.audit.opcode_table import OpcodeClass, check_opcode, opcode_row
 from pipelink_rules.toolkit.ptx import Function, Module, Statement
 
 LARGEST = 1 << 24  # larger constants are addresses and bit patterns
@@ -167,3 +168,52 @@ def _written_twice(code: FunctionCode) -> set[str]:
             if statement.base in ("add", "sub") and _is_number(arguments[-1]):
                 found |= {arguments[0]} if arguments[1] in found else set()
     return found
+
+
+# -- instructions that no interpreted input reached: a tested verdict does not cover them ---------
+_HARMLESS = ("membar", "trap", "exit", "ret", "bra")
+
+
+def check_functions(module: Module, name: str, edges: set[tuple[str, int, int]]) -> None:
+    """Raise the error of an instruction that is unknown, forbidden or was not reached.
+
+    edges: (function, from, to) of every branch that a lane of the role has taken.
+    """
+    functions = reachable_functions(module, name)
+    for function in functions:
+        for statement in function_code(function).instructions:
+            check_opcode(statement)
+    for function in functions:
+        code = function_code(function)
+        reached = _reached(code, edges)
+        for position, statement in enumerate(code.instructions):
+            if position not in reached and _matters(statement):
+                shown = " ".join(statement.text.split())[:80]
+                raise InconclusiveError(f"`{shown}` was not reached by any tested work tile")
+
+
+def _reached(code: FunctionCode, edges: set[tuple[str, int, int]]) -> set[int]:
+    """Return the positions that are reachable along the branches that were taken."""
+    found: set[int] = set()
+    pending = [0]
+    while pending:
+        position = pending.pop()
+        if position in found or position >= len(code.instructions):
+            continue
+        found.add(position)
+        statement = code.instructions[position]
+        conditional = statement.base == "bra" and statement.guard
+        pending += [
+            following
+            for following in code.successors(position)
+            if not conditional or (code.function.name, position, following) in edges
+        ]
+    return found
+
+
+def _matters(statement: Statement) -> bool:
+    """Return whether other threads can observe an instruction."""
+    if ".param" in statement.opcode or ".local" in statement.opcode:
+        return False
+    row = opcode_row(statement.opcode)
+    return row is None or (row.kind is not OpcodeClass.REGISTER and statement.base not in _HARMLESS)

@@ -128,7 +128,7 @@ def _outside(source: WorkField, field: WorkField, domain: Domain) -> tuple[str, 
     for limit, condition, problem in (
         (field.minimum, f"{name} >= ({field.minimum})", f"below {field.minimum}"),
         (field.maximum, f"{name} <= ({field.maximum})", f"above {field.maximum}"),
-        (step, f"{name} % ({step}) == 0", f"that is no multiple of {step}"),
+        (step, f"{name} % ({step}) == 0", f"that is not a multiple of {step}"),
     ):
         if limit is not None:
             answer = always(condition, domain)

@@ -239,7 +239,7 @@ class _Deriver:
         met = [
             ScalarNode(node.text, True, self.work.span, derived=True)
             for node in kind.where
-            if set(re.findall(_NAME, node.text)) - set(FUNCTIONS) <= names
+            if set(re.findall(_NAME, node.text)) - {*FUNCTIONS, "and", "or", "not"} <= names
         ]
         if met:
             self.work.fill("where", SequenceNode(tuple(met), self.work.span))

@@ -75,7 +75,7 @@ def _floor_division(left: Term, right: Term) -> Term:
     if isinstance(left, int) and isinstance(right, int):
         return left // right
     if not isinstance(right, int) or right <= 0:
-        raise UnprovedError("a clause that divides by what is no positive constant")
+        raise UnprovedError("a clause that does not divide by a positive constant")
     left, divisor = terms.bits(left, 64), terms.bits(right, 64)
     down = -terms.quotient(right - 1 - left, divisor)
     return terms.chosen(left >= 0, terms.quotient(left, divisor), down)

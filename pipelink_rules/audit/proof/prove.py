@@ -11,7 +11,6 @@ import time
 
 from pipelink_rules.audit.control_flow import function_code
 from pipelink_rules.audit.proof.body import Body
-from pipelink_rules.audit.proof.coverage import require_written
 from pipelink_rules.audit.proof.execute import Executor
 from pipelink_rules.audit.proof.inputs import Inputs
 from pipelink_rules.audit.proof.prover import Prover, shown
@@ -23,6 +22,7 @@ from pipelink_rules.audit.proof.verdict import (
     RefutedError,
     UnprovedError,
 )
+from pipelink_rules.audit.proof.written_bytes import require_written
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.solver import terms

@@ -26,7 +26,7 @@ def call_runtime(
     """Perform a call; UnprovedError for an unknown function."""
     operation = _CALLS.get(name) or TENSOR_CALLS.get(name)
     if operation is None:
-        raise UnprovedError(f"a call of `{name}`, which is no function of the runtime")
+        raise UnprovedError(f"a call of `{name}`, which is not a function of the runtime")
     return operation(prover, state, arguments)
 
 
