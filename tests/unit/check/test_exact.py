@@ -245,3 +245,34 @@ def test_bytes_of_tensor_copies_are_constant(extra: str, refused: bool) -> None:
     edits = {"load": [[size, f"{size} + {extra}"]]}
     assert ("PL0202" in codes("gemm", edits)) is refused
     assert refused or codes("gemm", edits) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "refused"),
+    [
+        ("{multiple_of: 1}", False),
+        ("{multiple_of: 2}", True),  # K = 64 gives one k-block
+        ("{multiple_of: TK}", True),
+    ],
+)
+def test_multiples_of_a_field(limits: str, refused: bool) -> None:
+    edits = {"mma": [["k_blocks: {}", f"k_blocks: {limits}"]]}
+    assert ("PL1001" in codes("gemm", edits)) is refused
+
+
+@pytest.mark.parametrize(
+    ("condition", "refused"),
+    [
+        ("k_blocks <= 33554432", False),
+        ("k_blocks <= 33554431", True),
+        ("k_blocks * TK < 2147483712", False),
+        ("k_blocks != 1000", True),
+        ("k_blocks == 0 or k_blocks <= 33554432", False),
+    ],
+)
+def test_conditions_of_a_work_tile(condition: str, refused: bool) -> None:
+    """A component relies on `where` of its work: the tile scheduler has to meet it."""
+    edits = {
+        "mma": [["fields: {k_blocks: {}}", f'fields: {{k_blocks: {{}}}}\n  where: ["{condition}"]']]
+    }
+    assert ("PL1001" in codes("gemm", edits)) is refused
