@@ -1,14 +1,17 @@
 """Checks of work fields against the roles and CTAs that read them, and of shared tensors."""
 
+import re
 from collections.abc import Iterator
 
 from pipelink_rules.check.domain import domain_of, range_advice
 from pipelink_rules.check.program_index import ProgramIndex, qualified_name
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.expression.expression import evaluate, names
+from pipelink_rules.expression.normal_form import normal_form
+from pipelink_rules.expression.parse import parse
 from pipelink_rules.model.contract import WorkField
 from pipelink_rules.model.operation import repeats
-from pipelink_rules.model.source_span import Span
+from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.solver.decide import Answer, Domain, always, lowest
 
 
@@ -130,11 +133,19 @@ def _outside(source: WorkField, field: WorkField, domain: Domain) -> tuple[str, 
         (field.maximum, f"{name} <= ({field.maximum})", f"above {field.maximum}"),
         (step, f"{name} % ({step}) == 0", f"that is not a multiple of {step}"),
     ):
-        if limit is not None:
+        if limit is not None and not (limit is step and _is_multiple(source, field)):
             answer = always(condition, domain)
             if not answer.holds:
                 return f"{'perhaps ' if answer.holds is None else ''}{problem}", answer
     return None
+
+
+def _is_multiple(source: WorkField, field: WorkField) -> bool:
+    """Return whether the declared multiples say it: most do, without the solver."""
+    given, wanted = (
+        one.multiple_of.literal if one.multiple_of else None for one in (source, field)
+    )
+    return wanted == 1 or bool(given and wanted and given % wanted == 0)
 
 
 def check_conditions(index: ProgramIndex) -> Iterator[Diagnostic]:
@@ -153,7 +164,10 @@ def check_conditions(index: ProgramIndex) -> Iterator[Diagnostic]:
         ]
         known = domain._replace(values=(*domain.values, *defaults))
         for condition in user.work.where:
-            if condition.text in given or (answer := always(condition, known)).holds:
+            if condition.text in given or _follows(condition, known):
+                continue
+            answer = always(condition, known)
+            if answer.holds:
                 continue
             verb = "assigns" if answer.holds is False else "can assign"
             yield _mismatch(
@@ -166,6 +180,18 @@ def check_conditions(index: ProgramIndex) -> Iterator[Diagnostic]:
                 (f"declare it in `where` of `work` of `{scheduler}`, if it keeps it",),
                 (f"for example with {answer.text}",) if answer.text else (),
             )
+
+
+def _follows(condition: Expr, domain: Domain) -> bool:
+    """Return whether a part of `a or b <= c` holds because both sides are one polynomial."""
+    text = condition.text
+    for name, value in domain.values:
+        text = re.sub(rf"\b{name}\b", f"({value.text})", text)
+    for part in text.split(" or "):
+        left, relation, right = part.partition(" <= ")
+        if relation and normal_form(parse(left)) == normal_form(parse(right)) is not None:
+            return True
+    return False
 
 
 def check_tensor_order(index: ProgramIndex) -> Iterator[Diagnostic]:

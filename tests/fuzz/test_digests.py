@@ -13,6 +13,7 @@ from link_fixtures import toolkit_of
 
 from pipelink_rules.actions.component import unpack_prebuilt
 from pipelink_rules.actions.prebuilt import finished_files
+from pipelink_rules.audit.audit_component import ComponentAudit
 from pipelink_rules.contract.sidecar import dump_sidecar, load_sidecar
 from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.files.codec import to_json, write_json
@@ -34,8 +35,9 @@ def unpack(sidecar: str, out: str) -> None:
 @pytest.fixture(autouse=True)
 def unedited(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the objects do is another question: tests/live/objects/test_finished_live.py."""
-    for name in ("code_of_object", "_check_code"):
-        monkeypatch.setattr(f"pipelink_rules.actions.component.{name}", lambda *a: "")
+    component = "pipelink_rules.actions.component"
+    monkeypatch.setattr(f"{component}.code_of_object", lambda *a: "")
+    monkeypatch.setattr(f"{component}._check_code", lambda *a: ComponentAudit((), ()))
 
 
 @pytest.fixture

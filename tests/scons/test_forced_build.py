@@ -31,13 +31,25 @@ def test_an_allowed_finding_marks_all_outputs(built: Project) -> None:
     assert {item["properties"]["allowed"] for item in log["results"]} == {REASON}
 
 
-def test_what_cannot_be_audited_is_said_and_refused_if_strict(built: Project) -> None:
+def test_what_cannot_be_audited_links_only_with_a_reason(built: Project) -> None:
     built.append("kernels/scale.cu", "// fake: unaudited\n")
     run = built.run("megakernels/scaled")
-    assert run.status == 0 and "warning[PL0932]" in run.text
+    assert run.status == 2 and "warning[PL0932]" in run.text and "error[PL0932]" in run.text
     run = built.run("megakernels/scaled", "strict=1")
-    assert run.status == 2 and "error[PL0932]" in run.text and "st.u32" in run.text
+    assert run.status == 2 and "error[PL0932]" in run.text
+    assert "a store to an address that depends on data" in run.text
+    built.edit(
+        "megakernels/SConscript",
+        "archs=",
+        f'allow={{"PL0932": "{REASON}"}} if name == "scaled" else {{}},\n        archs=',
+    )
     assert built.run("megakernels/scaled").status == 0
+    folder = built / "build/sm_90a/megakernels/scaled"
+    text = (folder / "scaled.map.txt").read_text()
+    assert REASON in text and "inconclusive" in text
+    manifest = json.loads((folder / "scaled.manifest.json").read_text())
+    assert {item["code"] for item in manifest["allowed"]} == {"PL0932"}
+    assert "inconclusive" in {item["verdict"] for item in manifest["verdicts"]}
 
 
 def test_raw_instructions_are_rejected(built: Project) -> None:

@@ -292,6 +292,8 @@ class Prover:
             verdict = next((found for found in verdicts if found is not None), None)
             if verdict is not None:
                 error = one.error
+                if error.unproved:
+                    raise UnprovedError(error.unproved)
                 error.model, error.abstract = verdict, one.abstract
                 if error.elsewhere is not None and verdict[error.elsewhere]:
                     error.code = "PL0916"  # inside of the ring, but of another item

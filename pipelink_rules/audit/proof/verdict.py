@@ -41,6 +41,7 @@ class RefutedError(Exception):
         self.code, self.message, self.op, self.target = code, message, op, target
         self.expected, self.found, self.model = expected, found, model
         self.abstract = False
+        self.unproved = ""  # the reason why it is no error, but the role is not proved
         self.elsewhere: Term | None = None  # whether another item of the ring is reached
         self.values: tuple[tuple[str, int], ...] = ()  # of the inputs, in the counterexample
 

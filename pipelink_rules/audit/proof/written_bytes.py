@@ -55,6 +55,8 @@ def _item(prover: Prover, commit: Operation) -> None:
             end = terms.bits(write.offset, 64) + write.size
             prover.oblige_on(write.path, terms.at_most(end, terms.bits(wanted, 64)), error)
     threads = [(warp, lane) for warp in range(prover.inputs.warps) for lane in range(_LANES)]
+    if port.written is None:  # nothing says that the rest is not left out on purpose
+        error.unproved = f"an item of `{port.name}` of which not every byte is written"
     _count(prover, writes, threads, (), wanted, error)
 
 

@@ -36,6 +36,7 @@ def compile_case(folder: Path, toolkit: Toolkit, runtime: Path, repository: Path
         arch="sm_90a",
         out_dir="out",
         declared=(),
+        strict=(folder / "strict").is_file(),
     )
     stem = Path("out") / variant.contract.component
     written = [".object.json", ".probe.fatbin"]
