@@ -69,6 +69,7 @@ STAGES_KEYS = clauses("min max")
 BUFFER_KEYS = clauses("role* bytes* align stages")
 BARRIER_KEYS = clauses("roles* count*")
 
+TWO_EXTENTS = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
 COMPILE_TIME = ("param",)
 LAUNCH_TIME = ("param", "symbol")
 PER_ITEM = ("param", "field")
@@ -89,17 +90,22 @@ def _role(block: Block, node: ScalarNode, roles: Collection[str]) -> str:
     return node.text
 
 
-def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
-    """Parse one port and report the clauses that do not apply to its space."""
-    space = block.word("space", SPACES, "")
-    role = _parse_role_name(block, roles)
-    if space:
-        for clause, spaces in CLAUSES.items():
-            if space not in spaces:
-                block.refuse(clause, f"its space is {space}")
-        for clause in NEEDED[space]:
-            block.require(clause, f"whose space is {space}")
-    out = block.word("direction", DIRECTIONS, "in") == "out"
+def _members_of(block: Block, space: str) -> tuple[Member, ...]:
+    if space == "ring":
+        return _parse_members(block)
+    if space in ("tensor_memory", "registers", "global"):
+        scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
+        return (_parse_member("", block, scope, block.span),)
+    return ()
+
+
+def _check_clauses(block: Block, space: str, out: bool) -> None:
+    """Report the clauses that do not apply to a port of that space and direction."""
+    for clause, spaces in CLAUSES.items():
+        if space not in spaces:
+            block.refuse(clause, f"its space is {space}")
+    for clause in NEEDED[space]:
+        block.require(clause, f"whose space is {space}")
     if space == "scalar" and out:
         block.refuse("direction", "the caller passes the scalar")
     if space == "counter" and out:
@@ -109,20 +115,24 @@ def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
             block.refuse(clause, "the port that signals declares it")
     elif space == "global":
         _check_scratch(block, out)
-    members: tuple[Member, ...] = ()
-    if space == "ring":
-        _check_ring(block, out)
-        members = _parse_members(block)
-    elif space in ("tensor_memory", "registers", "global"):
-        scope = LAUNCH_TIME if space == "global" else COMPILE_TIME
-        members = (_parse_member("", block, scope, block.span),)
     if space == "tensor_memory" and not out:
         block.refuse("stages", STAGES_OF_PRODUCER)
-    two = {"registers": "[rows, columns]", "tensor_memory": "[lanes, columns]"}
-    if space in two and members[0].shape and len(members[0].shape) != 2:
-        block.wrong_extents("shape", members[0].shape, f"2 extents: {two[space]}")
     if space == "registers" and not out:
         block.refuse("in_place", "only an out port can use the registers of an in port")
+
+
+def parse_port(name: str, block: Block, roles: Collection[str]) -> Port:
+    """Parse one port and report the clauses that do not apply to its space."""
+    space = block.word("space", SPACES, "")
+    role = _parse_role_name(block, roles)
+    out = block.word("direction", DIRECTIONS, "in") == "out"
+    if space:
+        _check_clauses(block, space, out)
+    if space == "ring":
+        _check_ring(block, out)
+    members = _members_of(block, space)
+    if space in TWO_EXTENTS and members[0].shape and len(members[0].shape) != 2:
+        block.wrong_extents("shape", members[0].shape, f"2 extents: {TWO_EXTENTS[space]}")
     word = block.scalar("in_place", "the name of a port")
     return Port(
         name=name,

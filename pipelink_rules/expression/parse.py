@@ -108,37 +108,44 @@ def _check(node: ast.AST, depth: int, count: list[int]) -> None:
             "it is nested too deeply" if depth > DEEPEST else "it has too many parts"
         )
     place = (getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None))
-    children: list[ast.expr] = []
-    if isinstance(node, ast.Constant):
-        if type(node.value) is not int:
-            raise ExpressionError("it has a literal that is not an integer", *place)
-        if node.value >= LARGEST:
-            raise ExpressionError("this number is too large", *place)
-    elif isinstance(node, ast.Name):
+    if isinstance(node, (ast.Constant, ast.Name)):
+        _check_leaf(node, place)
+        return
+    for child in _children(node, place):
+        _check(child, depth + 1, count)
+
+
+def _check_leaf(node: ast.Constant | ast.Name, place: tuple[int, int | None]) -> None:
+    if isinstance(node, ast.Name):
         if node.id in FUNCTIONS:
             raise ExpressionError(f"function `{node.id}` is not called", *place)
-    elif isinstance(node, ast.BinOp):
+    elif type(node.value) is not int:
+        raise ExpressionError("it has a literal that is not an integer", *place)
+    elif node.value >= LARGEST:
+        raise ExpressionError("this number is too large", *place)
+
+
+def _children(node: ast.AST, place: tuple[int, int | None]) -> list[ast.expr]:
+    """Return the parts of an expression; raise ExpressionError for one of another language."""
+    if isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Div):
             raise ExpressionError(
                 "`/` is not part of the language", *place, "write `//` or `ceildiv(a, b)`"
             )
         if type(node.op) not in ARITHMETIC:
             raise ExpressionError("this operator is not part of the language", *place)
-        children = [node.left, node.right]
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
-        children = [node.operand]
-    elif isinstance(node, ast.BoolOp):
-        children = node.values
-    elif isinstance(node, ast.Compare):
+        return [node.left, node.right]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+        return [node.operand]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.Compare):
         if any(type(op) not in COMPARISON for op in node.ops):
             raise ExpressionError("this comparison is not part of the language", *place)
-        children = [node.left, *node.comparators]
-    elif isinstance(node, ast.Call):
-        children = _check_call(node, place)
-    else:
-        raise ExpressionError("this is not part of the language", *place)
-    for child in children:
-        _check(child, depth + 1, count)
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.Call):
+        return _check_call(node, place)
+    raise ExpressionError("this is not part of the language", *place)
 
 
 def _check_call(node: ast.Call, place: tuple[int, int | None]) -> list[ast.expr]:
