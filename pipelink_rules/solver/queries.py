@@ -16,6 +16,7 @@ exclusive = threading.RLock()  # of Z3's main context
 _EFFORT = 12_000_000  # resource units of one question: some four seconds
 SAT, UNSAT, UNKNOWN = "sat", "unsat", "unknown"
 Path = tuple[Term, ...]
+SolverError = z3.Z3Exception
 
 
 class UndecidedError(Exception):

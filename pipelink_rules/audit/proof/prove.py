@@ -6,8 +6,10 @@ bytes, destination and coordinates, and every access to memory lies in what the 
 Values are not proved: what is added, multiplied or rounded is the tests' business.
 """
 
+import gc
 import re
 import time
+from dataclasses import replace
 
 from pipelink_rules.audit.control_flow import function_code
 from pipelink_rules.audit.proof.body import Body
@@ -26,7 +28,7 @@ from pipelink_rules.audit.proof.written_bytes import require_written
 from pipelink_rules.model.contract import Role
 from pipelink_rules.model.variant import Variant
 from pipelink_rules.solver import terms
-from pipelink_rules.solver.queries import UndecidedError, exclusive
+from pipelink_rules.solver.queries import SolverError, UndecidedError, exclusive
 from pipelink_rules.solver.terms import Pointer
 from pipelink_rules.toolkit.ptx import Function, Module
 
@@ -42,17 +44,45 @@ def prove_role(module: Module, variant: Variant, role: Role) -> Proof:
     ports = [port for port in variant.contract.ports if port.role == role.name]
     if any(port.raw for port in ports):
         raise UnprovedError("raw ports, whose instructions are not modeled")
+    start = time.perf_counter()
+    # Terms belong to one context of the solver, and freeing one is a use of it: no other thread may
+    # free terms of this proof, and none may be left behind for it.
     with exclusive:
-        start = time.perf_counter()
+        collects = gc.isenabled()
+        gc.disable()
         try:
-            proof = _prove(module, variant, role)
-        except UndecidedError as why:
-            raise UnprovedError(f"the solver gave up on: {why}") from None
-        except RecursionError:
-            raise UnprovedError("code that is nested too deeply") from None
+            outcome = _outcome(module, variant, role)
         finally:
             terms.forget_terms()
-        return Proof(**{**vars(proof), "seconds": time.perf_counter() - start})
+            gc.collect()
+            if collects:
+                gc.enable()
+    if isinstance(outcome, Proof):
+        return replace(outcome, seconds=time.perf_counter() - start)
+    raise outcome
+
+
+def _outcome(module: Module, variant: Variant, role: Role) -> Proof | RefutedError | UnprovedError:
+    """Return the proof, or an error that holds no term: neither a model nor a traceback."""
+    try:
+        return _prove(module, variant, role)
+    except RefutedError as why:
+        plain = RefutedError(
+            why.code,
+            str(why),
+            op=why.op,
+            target=why.target,
+            expected=why.expected,
+            found=why.found,
+        )
+        plain.abstract, plain.values = why.abstract, why.values
+        return plain
+    except UnprovedError as why:
+        return type(why)(str(why))
+    except (UndecidedError, SolverError) as why:
+        return UnprovedError(f"the solver gave up on: {why}")
+    except RecursionError:
+        return UnprovedError("code that is nested too deeply")
 
 
 def _prove(module: Module, variant: Variant, role: Role) -> Proof:
