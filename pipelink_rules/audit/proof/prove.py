@@ -50,11 +50,13 @@ def prove_role(module: Module, variant: Variant, role: Role) -> Proof:
     with exclusive:
         collects = gc.isenabled()
         gc.disable()
+        gc.freeze()  # what is older need not be searched
         try:
             outcome = _outcome(module, variant, role)
         finally:
             terms.forget_terms()
             gc.collect()
+            gc.unfreeze()
             if collects:
                 gc.enable()
     if isinstance(outcome, Proof):
