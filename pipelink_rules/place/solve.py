@@ -5,13 +5,14 @@ solution is optimized and then verified.  A greedy layout and a closed-form assi
 hints.
 """
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pipelink_rules.diagnostics.diagnostic import error
 from pipelink_rules.model.placement import BARRIER_TABLE, Placement, PlacementProblem, Warpgroup
 from pipelink_rules.model.target import TARGETS
-from pipelink_rules.place import objective, warps
+from pipelink_rules.place import objective, stage_search, warps
 from pipelink_rules.place.greedy import first_fit, lowest_ids, suggest_stages
 from pipelink_rules.place.objective import Search
 from pipelink_rules.place.rectangles import (
@@ -25,9 +26,11 @@ from pipelink_rules.place.rectangles import (
     table_parts,
 )
 from pipelink_rules.place.smtlib import Encoding
+from pipelink_rules.place.stacking import Exhausted
+from pipelink_rules.place.stage_search import Stacked
 from pipelink_rules.place.verify import verify
 from pipelink_rules.place.warps import GROUP, UNIT, LaunchShape
-from pipelink_rules.solver.session import SAT, UNKNOWN, UNSAT, Session, equal, version
+from pipelink_rules.solver.session import SAT, UNKNOWN, UNSAT, Bound, Session, equal, version
 
 RLIMIT = 4_000_000  # units of the solver for one check; about a second
 
@@ -36,13 +39,19 @@ def solve(
     problem: PlacementProblem, previous: Placement | None = None, rlimit: int = RLIMIT
 ) -> Placement | str:
     """Return the placement, or the verdict (unsat, unknown), without an explanation."""
+    known: Stacked | None = None
+    if stage_search.applies(problem):
+        with contextlib.suppress(Exhausted):
+            known = stage_search.best(problem)
+            if known is None:
+                return UNSAT
     unknown = ""
     for shape in warps.shapes(problem):
-        found = _solve_shape(problem, shape, previous, rlimit)
+        found = _solve_shape(problem, shape, previous, rlimit, known)
         if isinstance(found, Placement):
             plain = warps.plain_shape(problem)
             if shape.setmaxnreg and _moves_nothing(problem, found, plain):
-                attempt = _solve_shape(problem, plain, previous, rlimit)
+                attempt = _solve_shape(problem, plain, previous, rlimit, known)
                 return attempt if isinstance(attempt, Placement) else found
             return found
         unknown = unknown or (found if found == UNKNOWN else "")
@@ -57,22 +66,35 @@ def _moves_nothing(problem: PlacementProblem, found: Placement, plain: LaunchSha
 
 
 def _solve_shape(
-    problem: PlacementProblem, shape: LaunchShape, previous: Placement | None, rlimit: int
+    problem: PlacementProblem,
+    shape: LaunchShape,
+    previous: Placement | None,
+    rlimit: int,
+    known: Stacked | None = None,
 ) -> Placement | str:
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     keep = objective.keepable_offsets(problem, previous, limit)
     encoding = Encoding(problem, shape, limit, keep)
     session = Session(str(encoding.writer), rlimit)
-    stages, offsets = suggest_stages(
-        problem, limit, lambda counts: columns_fit(problem, counts, problem.occupancy)
+    stages, offsets = (
+        (known.stages, known.offsets)
+        if known
+        else suggest_stages(
+            problem, limit, lambda counts: columns_fit(problem, counts, problem.occupancy)
+        )
     )
     start = hints(encoding, stages, offsets)
+    if known:
+        session.require(_known(encoding, known, offsets=previous is None))
     if session.check([equal(name, value) for name, value in start.items()]) != SAT:
         verdict = session.check((), near=start)
         if verdict != SAT:
             return verdict
     search = Search(encoding, session)
-    objective.maximize_stages(search, rows(problem), limit)
+    if known:
+        search.unproved += known.unproved
+    else:
+        objective.maximize_stages(search, rows(problem), limit)
     objective.assign_registers(search)
     objective.pack_roles(search)
     sizes = rectangles(problem, search.stages)
@@ -80,7 +102,8 @@ def _solve_shape(
     kept_ids = objective.keep_ids(search, objective.keepable_ids(problem, previous))
     objective.fix_warps(search)
     objective.fix_ids(search, kept_ids)
-    objective.fix_offsets(search, encoding.offsets, sizes, kept)
+    if not (known and previous is None):
+        objective.fix_offsets(search, encoding.offsets, sizes, kept)
     columns = column_rectangles(problem, search.stages)
     objective.fix_offsets(search, encoding.columns, columns, {})
     placement = _placement(search, previous)
@@ -94,6 +117,15 @@ def _solve_shape(
             suggestions=("report this with the .program.json; no placement was written",),
         )
     return placement
+
+
+def _known(encoding: Encoding, known: Stacked, offsets: bool) -> Iterator[Bound]:
+    """Yield the values that were found without the solver."""
+    for name, variable in encoding.stages.items():
+        yield equal(variable, known.stages[name])
+    if offsets:
+        for name, (variable, align) in encoding.offsets.items():
+            yield equal(variable, known.offsets[name] // align)
 
 
 def _placement(search: Search, previous: Placement | None) -> Placement:

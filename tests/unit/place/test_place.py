@@ -172,10 +172,10 @@ def test_a_spent_budget_is_not_a_refusal() -> None:
 
 
 def test_a_wrong_placement_never_leaves_the_linker(monkeypatch: pytest.MonkeyPatch) -> None:
-    def overlapping(search, places, sizes, kept):  # type: ignore[no-untyped-def]
-        search.values = {**search.values, **{k: 0 for k, _ in places.values()}}
+    def overlapping(search, kept):  # type: ignore[no-untyped-def]
+        search.values = {**search.values, **dict.fromkeys(search.encoding.starts.values(), 0)}
 
-    monkeypatch.setattr(objective, "fix_offsets", overlapping)
+    monkeypatch.setattr(objective, "fix_ids", overlapping)
     with pytest.raises(PipelinkError) as caught:
         solve.solve(gemm())
     assert caught.value.diagnostics[0].code == "PL9901"
