@@ -67,12 +67,13 @@ def place_program(program: str, out: str, previous: str | None = None) -> None:
     The chosen stage counts are checked again, because the check before the placement only samples
     the possible ones.
     """
+    from pipelink_rules.actions.declared_changes import DeclaredChanges
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem
 
     before = read_json(previous, Placement) if previous else None
     collected = read_json(program, Program)
-    placement = place(placement_problem(collected), before)
+    placement = place(placement_problem(collected), before, changes=DeclaredChanges(collected))
     _live(collected, placement)
     write_json(out, placement)
 

@@ -91,6 +91,7 @@ def _require_target(file: Path, target: str) -> None:
 
 def run_place(arguments: argparse.Namespace) -> int:
     """Place, verify without the solver, and print or write."""
+    from pipelink_rules.actions.declared_changes import DeclaredChanges
     from pipelink_rules.actions.stage_actions import allowed_findings
     from pipelink_rules.place.place import place
     from pipelink_rules.place.problem import placement_problem
@@ -102,7 +103,7 @@ def run_place(arguments: argparse.Namespace) -> int:
     program = read_json(file, Program)
     previous = read_json(arguments.keep, Placement) if arguments.keep else None
     problem = placement_problem(program)
-    placement = place(problem, previous)
+    placement = place(problem, previous, changes=DeclaredChanges(program))
     faults = verify(problem, placement)
     if faults:
         raise AssertionError("; ".join(faults))

@@ -8,16 +8,16 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
-from pipelink_rules.diagnostics.wording import list_of, plural
+from pipelink_rules.diagnostics.wording import plural
 from pipelink_rules.model.placement import (
     BARRIER_TABLE,
     PlacementProblem,
     RoleRequest,
-    entry_registers,
 )
 from pipelink_rules.model.source_span import Span
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import relaxations, warps
+from pipelink_rules.place.advice import Advisor
 from pipelink_rules.place.greedy import ids
 from pipelink_rules.place.rectangles import (
     Rectangle,
@@ -37,18 +37,14 @@ SHOWN = 8  # allocations listed one by one
 MINIMIZE = 12  # solver calls spent on making the core smaller
 
 
-def infeasibilities(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
-    """Return what arithmetic alone excludes: one error per resource, with relaxations that fit."""
-    return (
-        *_shared(problem, rlimit),
-        *_columns(problem, rlimit),
-        *_named(problem),
-        *_launch(problem, rlimit),
-    )
+def infeasibilities(advisor: Advisor) -> tuple[Diagnostic, ...]:
+    """Return what arithmetic alone excludes: one error per resource, with changes that fit."""
+    return (*_shared(advisor), *_columns(advisor), *_named(advisor), *_launch(advisor))
 
 
-def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
+def refused(advisor: Advisor) -> tuple[Diagnostic, ...]:
     """Return why the solver found no placement: each resource is solved alone."""
+    problem, rlimit = advisor.problem, advisor.rlimit
     found, unknown = [], []
     resources = [
         ("shared memory", relaxations.only_shared, _fragmented),
@@ -60,11 +56,11 @@ def refused(problem: PlacementProblem, rlimit: int) -> tuple[Diagnostic, ...]:
     for resource, only, refusal in resources:
         verdict = solve(only(problem), None, rlimit)
         if verdict == UNSAT:
-            found.append(refusal(problem, rlimit))
+            found.append(refusal(advisor))
         elif verdict == UNKNOWN:
             unknown.append(resource)
     if unknown or not found:
-        found.append(_unknown(problem, unknown, rlimit))
+        found.append(_unknown(advisor, unknown))
     return tuple(found)
 
 
@@ -81,7 +77,8 @@ def _per_sm(problem: PlacementProblem) -> str:
 # Shared memory
 
 
-def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
+def _shared(advisor: Advisor) -> Iterator[Diagnostic]:
+    problem = advisor.problem
     items = rectangles(problem, minimum_stages(problem))
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     most, phase = bound(items)
@@ -98,9 +95,13 @@ def _shared(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
         for other, size in sorted(live_bytes(items).items())
         if size > limit and other != phase
     ]
-    suggestions = relaxations.shared_relaxations(problem, rlimit) or (
-        f"use smaller tiles: {where} must shrink by {most - limit:,} bytes, and no smaller "
-        "stage count or occupancy achieves that",
+    found = relaxations.shared_relaxations(advisor)
+    smaller = found.accepted or advisor.others() or relaxations.smaller_buffers(advisor).accepted
+    suggestions = advisor.helps(
+        smaller,
+        found.tried,
+        f"use smaller tiles: {where} must shrink by at least {most - limit:,} bytes, and no "
+        "smaller stage count or occupancy achieves that",
     )
     yield report(
         "PL0101",
@@ -140,17 +141,20 @@ def _holder_spans(
     return [(spans.get(h.name), f"`{h.name}` uses {h.bytes:,} bytes") for h in holders[:SHOWN]]
 
 
-def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+def _fragmented(advisor: Advisor) -> Diagnostic:
+    problem = advisor.problem
     items = rectangles(problem, minimum_stages(problem))
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     most, phase = bound(items)
-    names = conflict_core(items, limit, rlimit)
+    names = conflict_core(items, limit, advisor.rlimit)
     by_name = {item.name: item for item in items}
-    odd = [item for item in items if item.bytes % item.align]
-    suggestions = list(relaxations.shared_relaxations(problem, rlimit))
-    if odd:
-        listed = list_of(item.name for item in odd[:SHOWN])
-        suggestions.append(f"round these sizes up to their alignment: {listed}")
+    lowered, rounded = relaxations.shared_relaxations(advisor), relaxations.rounded(advisor)
+    better = (*lowered.accepted, *rounded.accepted) or advisor.others()
+    suggestions = advisor.helps(
+        better or relaxations.smaller_buffers(advisor).accepted,
+        (*lowered.tried, *rounded.tried),
+        "use smaller tiles or smaller alignments",
+    )
     return report(
         "PL0102",
         f"no layout of the shared memory of `{problem.name}` fits: alignment leaves gaps",
@@ -161,7 +165,7 @@ def _fragmented(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         notes=tuple(
             f"{_holder(problem, by_name[n])}, aligned to {by_name[n].align}" for n in names[:SHOWN]
         ),
-        suggestions=tuple(suggestions) or ("use smaller tiles or smaller alignments",),
+        suggestions=suggestions,
         subject="shared memory",
     )
 
@@ -201,7 +205,8 @@ def _core_text(items: Sequence[Rectangle], limit: int) -> str:
 # Named barriers
 
 
-def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
+def _named(advisor: Advisor) -> Iterator[Diagnostic]:
+    problem = advisor.problem
     count = len(ids(problem))
     alive = {
         phase: sorted(need.name for need in problem.barriers if need.lifetimes >> phase & 1)
@@ -222,8 +227,8 @@ def _named(problem: PlacementProblem) -> Iterator[Diagnostic]:
         expected=f"at most {count}: ids {_ranges(ids(problem))}",
         found=f"{len(names)}: {', '.join(names)}",
         suggestions=(
-            f"replace {plural(len(names) - count, 'named barrier')} by mbarriers, whose number "
-            "only shared memory limits",
+            relaxations.fewer_named(advisor, names, len(names) - count)
+            or "use mbarriers, whose number only shared memory limits",
         ),
         subject="named barriers",
     )
@@ -255,7 +260,8 @@ def _ranges(numbers: list[int]) -> str:
     return ", ".join(f"{low}..{high}" if low < high else str(low) for low, high in runs)
 
 
-def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+def _uncolorable(advisor: Advisor) -> Diagnostic:
+    problem = advisor.problem
     return report(
         "PL0103",
         f"no assignment of ids to the named barriers of `{problem.name}` exists",
@@ -267,7 +273,8 @@ def _uncolorable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
     )
 
 
-def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Diagnostic:
+def _unknown(advisor: Advisor, resources: list[str]) -> Diagnostic:
+    problem, rlimit = advisor.problem, advisor.rlimit
     items = rectangles(problem, minimum_stages(problem))
     limit = TARGETS[problem.target].shared_limit(problem.occupancy)
     what = ", ".join(resources) or "all resources together"
@@ -281,10 +288,7 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
             "a placement may still exist",
             f"the fullest lifetime uses {bound(items)[0]:,} of {limit:,} bytes",
         ),
-        suggestions=(
-            "round sizes up to their alignment: mixed sizes near the limit are hard to place",
-            "or raise the budget (`rlimit`)",
-        ),
+        suggestions=(*relaxations.rounded(advisor).accepted, "raise the budget (`rlimit`)"),
         subject=what,
     )
 
@@ -292,20 +296,22 @@ def _unknown(problem: PlacementProblem, resources: list[str], rlimit: int) -> Di
 # Tensor memory
 
 
-def _columns(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
+def _columns(advisor: Advisor) -> Iterator[Diagnostic]:
+    problem = advisor.problem
     most, _ = bound(column_rectangles(problem, minimum_stages(problem)))
     if most > column_limit(problem):
-        yield _columns_refused(problem, rlimit)
+        yield _columns_refused(advisor)
 
 
-def _columns_refused(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+def _columns_refused(advisor: Advisor) -> Diagnostic:
     """Return PL0801: a lifetime exceeds the limit, or none does but no layout serves all."""
+    problem = advisor.problem
     holders = column_rectangles(problem, minimum_stages(problem))
     most, phase = bound(holders)
-    suggestions: tuple[str, ...] = ()
     if most > column_limit(problem):
         holders = tuple(_holders(holders, phase))
-        suggestions = relaxations.tensor_relaxations(problem, rlimit)
+    found = relaxations.tensor_relaxations(advisor)
+    smaller = "use a smaller tile: its accumulator has fewer columns"
     spans = {need.name: need.span for need in problem.tensor}
     limit, target = column_limit(problem), TARGETS[problem.target]
     share = f", {problem.occupancy} CTAs per SM" if problem.occupancy > 1 else ""
@@ -324,7 +330,7 @@ def _columns_refused(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         if most > limit
         else f"{most} columns in {where}, but no layout of all lifetimes",
         notes=tuple(_column_holder(problem, holder) for holder in holders[:SHOWN]),
-        suggestions=suggestions or ("use a smaller tile: its accumulator has fewer columns",),
+        suggestions=advisor.helps(found.accepted, found.tried, smaller),
         subject="tensor memory",
     )
 
@@ -338,21 +344,30 @@ def _column_holder(problem: PlacementProblem, need: Rectangle) -> str:
 # Warps and registers
 
 
-def _launch(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
+def _launch(advisor: Advisor) -> Iterator[Diagnostic]:
     """Yield what arithmetic excludes: warps, entry registers, setmaxnreg values, the pool."""
+    problem = advisor.problem
     if warps.shapes(problem):
         return
     target = TARGETS[problem.target]
     plain = warps.plain_shape(problem)
     shape = warps.moving_shape(problem) if target.setmaxnreg else plain
-    most = warps.most_warps(problem)
+    most, fewest = warps.most_warps(problem), warps.fewest_warps(problem)
+    found = relaxations.launch_relaxations(advisor)
+
+    def fixes(otherwise: str) -> tuple[str, ...]:
+        return advisor.helps(found.accepted, found.tried, otherwise)
+
     if shape.warps > most:
-        yield _too_many_warps(problem, shape.warps, most, rlimit)
+        need = fewest if fewest > most else shape.warps
+        over = f"run roles on at least {plural(need - most, 'warp')} less"
+        yield _too_many_warps(problem, need, most, fixes(over))
         return
-    fixes = relaxations.launch_relaxations(problem, rlimit)
     for role in problem.roles:
         if role.entry > shape.entry:
-            yield _entry_registers_exceeded(problem, role, shape, fixes)
+            yield _entry_registers_exceeded(
+                problem, role, shape, fixes("use smaller tiles or fragments")
+            )
     launch = f"{32 * shape.warps} threads"
     if not target.setmaxnreg:
         for role in problem.roles:
@@ -365,7 +380,7 @@ def _launch(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
                     expected=f"at most {shape.entry} registers: {problem.target} has no "
                     "setmaxnreg, so all warps have the same number",
                     found=f"{role.minimum} registers, {launch} ({_per_sm(problem)})",
-                    suggestions=fixes or ("use a smaller tile or fewer warps",),
+                    suggestions=fixes("use smaller tiles or fragments"),
                     subject=role.name,
                 )
         return
@@ -379,30 +394,31 @@ def _launch(problem: PlacementProblem, rlimit: int) -> Iterator[Diagnostic]:
             role.span,
             expected=f"at most {most} registers",
             found=f"{role.minimum} registers; {launch} enter with {shape.entry}",
-            suggestions=fixes or ("use a smaller tile or fragment",),
+            suggestions=fixes("use smaller tiles or fragments"),
             subject=role.name,
         )
     if not above and warps.register_bound(problem) > shape.pool:
-        yield _register_pool_exceeded(problem, shape, fixes)
+        smaller = "use smaller tiles or fragments"
+        yield _register_pool_exceeded(problem, shape, fixes(smaller))
 
 
-def _too_many_warps(problem: PlacementProblem, need: int, most: int, rlimit: int) -> Diagnostic:
+def _too_many_warps(
+    problem: PlacementProblem, need: int, most: int, fixes: tuple[str, ...]
+) -> Diagnostic:
     target = TARGETS[problem.target]
-    suggestions = relaxations.launch_relaxations(problem, rlimit) or (
-        f"run roles on {need - most} fewer warps: set `warps={{...}}` in the declaration",
-    )
+    whole = need % GROUP == 0 and need > sum(role.warps for role in problem.roles)
     return report(
         "PL0104",
         f"`{problem.name}` needs {need} warps per CTA; {most} are available",
         problem.span,
         expected=f"at most {most} warps: {target.warps_cta} per CTA and {target.warps_sm} per SM "
         f"({_per_sm(problem)})",
-        found=f"{need} warps, counted in whole warpgroups",
+        found=f"{need} warps{', counted in whole warpgroups' if whole else ''}",
         notes=tuple(
             f"{role.name}: {plural(role.warps, 'warp')}{' in warpgroups' if role.warpgroup else ''}"
             for role in warps.placement_order(problem)
         ),
-        suggestions=suggestions,
+        suggestions=fixes,
         subject="warps",
     )
 
@@ -413,15 +429,6 @@ def _entry_registers_exceeded(
     shape: warps.LaunchShape,
     fixes: tuple[str, ...],
 ) -> Diagnostic:
-    target = TARGETS[problem.target]
-    limit = f"use a smaller fragment: no launch of {_per_sm(problem)} enters with {role.entry}"
-    for number in range(shape.warps, 0, -1):
-        entry = entry_registers(target, number, problem.occupancy)
-        if entry >= role.entry:
-            threads = f"at most {32 * number} threads"
-            limit = f"run all roles on {threads}, which enter with {entry} registers"
-            break
-    fewer_ctas = tuple(text for text in fixes if text.startswith("place "))
     return report(
         "PL0706",
         f"role `{role.name}` needs {role.entry} registers at kernel entry; the launch provides "
@@ -430,7 +437,7 @@ def _entry_registers_exceeded(
         expected=f"at least {role.entry} registers at entry",
         found=f"{shape.entry} registers: {32 * shape.warps} threads ({_per_sm(problem)})",
         notes=("ptxas reports C7602 (insufficient registers) regardless of setmaxnreg",),
-        suggestions=(*fewer_ctas, limit),
+        suggestions=fixes,
         subject=role.name,
     )
 
@@ -457,14 +464,17 @@ def _register_pool_exceeded(
         found=f"{need} registers, {need - shape.pool} too many",
         at_run_time="setmaxnreg.inc blocks for registers that no warpgroup releases: always a hang",
         notes=tuple(notes),
-        suggestions=fixes or ("use smaller tiles, or run roles on fewer warps",),
+        suggestions=fixes,
         subject="registers",
     )
 
 
-def _ungroupable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
+def _ungroupable(advisor: Advisor) -> Diagnostic:
     """Return what only the solver finds: roles of one warpgroup share its registers."""
+    problem = advisor.problem
     shape = warps.moving_shape(problem)
+    changes = relaxations.launch_relaxations(advisor)
+    smaller = "use smaller tiles or fragments"
     return report(
         "PL0704",
         f"no grouping of the roles of `{problem.name}` into warpgroups provides their registers",
@@ -472,7 +482,6 @@ def _ungroupable(problem: PlacementProblem, rlimit: int) -> Diagnostic:
         expected=f"at most {shape.pool} registers per thread summed over {shape.groups} warpgroups",
         found=f"more than {warps.register_bound(problem)} registers in every grouping",
         notes=("roles that share a warpgroup share its register count",),
-        suggestions=relaxations.launch_relaxations(problem, rlimit)
-        or ("use smaller tiles, or fewer warps outside of warpgroups",),
+        suggestions=advisor.helps(changes.accepted, changes.tried, smaller),
         subject="registers",
     )

@@ -125,7 +125,7 @@ def _add_live(live: Live, lifetimes: int, start: int, end: int, name: str) -> No
 def _overlaps(live: Live) -> Iterator[str]:
     for index, row in sorted(live.items()):
         row.sort()
-        top, owner = 0, ""
+        top, owner = row[0][0], ""
         for low, high, name in row:
             if low < top:
                 yield f"lifetime {index}: {name} overlaps {owner}"

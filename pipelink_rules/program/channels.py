@@ -287,8 +287,7 @@ class _Channels:
             expected=f"{low} to {high} stages",
             found=plural(request, "stage"),
             suggestions=(
-                f"set `{name}` to {min(max(request, low), high)} in `stages`",
-                "or remove it: the placement then chooses",
+                f"remove `{name}` from `stages`: the placement then chooses, from {low} to {high}",
             ),
             subject=name,
         )

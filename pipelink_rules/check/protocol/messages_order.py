@@ -8,7 +8,8 @@ from pipelink_rules.check.protocol.message_parts import Case, damage, file_of, p
 from pipelink_rules.check.protocol.model import READS, WAITS, Action, Kind
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, report
 from pipelink_rules.diagnostics.wording import plural
-from pipelink_rules.model.program import RING, Channel
+from pipelink_rules.model.program import HANDOVER, RING, Channel
+from pipelink_rules.program.channels import HANDOVER_STAGES
 
 MOST_STAGES = 32
 
@@ -180,16 +181,20 @@ def _more_stages(case: Case[problems.Deadlock], channels: list[Channel]) -> tupl
     found = []
     for channel in {channel.name: channel for channel in channels}.values():
         have = case.stages[channel.name]
-        for stages in range(have + 1, have + MOST_STAGES):
+        most = HANDOVER_STAGES[1] if channel.kind == HANDOVER else have + MOST_STAGES - 1
+        for stages in range(have + 1, most + 1):
             if is_live(case.index.protocol, {**case.stages, channel.name: stages}, case.work):
                 more = (stages - have) * channel.stage_bytes
-                found.append((more, _stages_help(channel, stages, more)))
+                allowed = case.index.program.port(channel.producer).stages.maximum
+                found.append((more, _stages_help(channel, stages, more, allowed)))
                 break
     return tuple(text for _, text in sorted(found))
 
 
-def _stages_help(channel: Channel, stages: int, more: int) -> str:
-    if channel.kind == RING and stages <= channel.maximum and channel.minimum != channel.maximum:
+def _stages_help(channel: Channel, stages: int, more: int, allowed: int) -> str:
+    if channel.kind == RING and stages > allowed:
+        edit = f"set `stages: {{min: {stages}, max: {stages}}}` on port `{channel.producer[1]}`"
+    elif channel.kind == RING and channel.minimum != channel.maximum:
         edit = f"set `stages: {{min: {stages}}}` on port `{channel.producer[1]}`"
     else:
         edit = f"declare {plural(stages, 'stage')} for `{channel.name}`"

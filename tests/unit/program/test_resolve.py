@@ -211,7 +211,7 @@ def test_stages_may_be_fixed(linear: dict[str, Any], program: Build) -> None:
         ({"load.ba": 3}, ("a similar name exists: `load.ab`",)),
         (
             {"load.ab": 1},
-            ("set `load.ab` to 2 in `stages`", "or remove it: the placement then chooses"),
+            ("remove `load.ab` from `stages`: the placement then chooses, from 2 to 8",),
         ),
         ({"mma.acc": 1}, ("known: load.ab",)),
     ],
