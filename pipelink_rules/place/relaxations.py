@@ -48,14 +48,14 @@ def only_tensor(problem: PlacementProblem) -> PlacementProblem:
 
 
 @dataclass(frozen=True)
-class Found:
+class Relaxed:
     """Texts of changes that were accepted, and of those that were tried in vain."""
 
     accepted: tuple[str, ...]
     tried: tuple[str, ...] = ()
 
 
-def shared_relaxations(advisor: Advisor) -> Found:
+def shared_relaxations(advisor: Advisor) -> Relaxed:
     """Return minimal relaxations with which shared memory fits, cheapest first."""
     form, target = rows(only_shared(advisor.problem)), TARGETS[advisor.problem.target]
     return _relaxations(
@@ -65,7 +65,7 @@ def shared_relaxations(advisor: Advisor) -> Found:
     )
 
 
-def tensor_relaxations(advisor: Advisor) -> Found:
+def tensor_relaxations(advisor: Advisor) -> Relaxed:
     """Return the same for tensor memory."""
     problem = only_tensor(advisor.problem)
     return _relaxations(advisor, only_tensor, partial(columns_fit, problem))
@@ -75,7 +75,7 @@ def _relaxations(
     advisor: Advisor,
     only: Callable[[PlacementProblem], PlacementProblem],
     admitted: Callable[[Mapping[str, int], int], bool],
-) -> Found:
+) -> Relaxed:
     whole = advisor.problem
     minimum = minimum_stages(only(whole))
     done: list[tuple[int, ...]] = []  # accepted, or refused by a check that more would not please
@@ -102,7 +102,7 @@ def _relaxations(
             tried.append(f"{change.text} gives {codes}")
         else:
             accepted.append(advisor.shown(change))
-    return Found(tuple(accepted), tuple(tried))
+    return Relaxed(tuple(accepted), tuple(tried))
 
 
 def _lowered(advisor: Advisor, occupancy: int, counts: Mapping[str, int]) -> Change:
@@ -144,13 +144,13 @@ def _fewer_ctas(problem: PlacementProblem, occupancy: int) -> str:
     return f"place {plural(occupancy, 'CTA')} per SM instead of {problem.occupancy}"
 
 
-def launch_relaxations(advisor: Advisor) -> Found:
+def launch_relaxations(advisor: Advisor) -> Relaxed:
     """Return up to three: fewer CTAs per SM, fewer warps of a role, or fewer registers of one."""
     ways = (*_fewer_per_sm(advisor), *_fewer_warps(advisor), *_fewer_registers(advisor))
     accepted = tuple(advisor.shown(change) for change in ways[:MOST])
     names = sorted(role.name for role in advisor.problem.roles)
     vain = f"neither fewer warps nor fewer registers of one of {list_of(names)} are enough"
-    return Found(accepted, () if accepted else (vain,))
+    return Relaxed(accepted, () if accepted else (vain,))
 
 
 def _launches(advisor: Advisor, problem: PlacementProblem) -> bool:
@@ -199,7 +199,7 @@ def _fewer_registers(advisor: Advisor) -> Iterator[Change]:
             break
 
 
-def smaller_buffers(advisor: Advisor) -> Found:
+def smaller_buffers(advisor: Advisor) -> Relaxed:
     """Return sizes of single buffers with which shared memory fits: the largest that do."""
     found: list[tuple[int, str, str]] = []
     buffers = [item for item in advisor.problem.items if not item.channel]  # rings hold tiles
@@ -212,7 +212,7 @@ def smaller_buffers(advisor: Advisor) -> Found:
             )
             shown = advisor.shown(Change(text, _sized(advisor, item, size)))
             found.append((item.bytes - size, item.name, shown))
-    return Found(tuple(text for _, _, text in sorted(found)[:MOST]))
+    return Relaxed(tuple(text for _, _, text in sorted(found)[:MOST]))
 
 
 def _sized(advisor: Advisor, item: SharedAllocation, size: int) -> PlacementProblem:
@@ -236,7 +236,7 @@ def _largest(advisor: Advisor, item: SharedAllocation) -> int:
     return low
 
 
-def rounded(advisor: Advisor) -> Found:
+def rounded(advisor: Advisor) -> Relaxed:
     """Return that all odd sizes be rounded up to their alignment, if that fits."""
     problem = advisor.problem
     odd = [item.name for item in problem.items if item.bytes % item.align]
@@ -244,8 +244,8 @@ def rounded(advisor: Advisor) -> Found:
     text = f"round these sizes up to their alignment: {list_of(odd[:SHOWN])}"
     change = Change(text, replace(problem, items=items))
     if odd and fits(only_shared(change.problem), advisor.rlimit):
-        return Found((advisor.shown(change),))
-    return Found((), ("rounding sizes up to their alignment needs more",) if odd else ())
+        return Relaxed((advisor.shown(change),))
+    return Relaxed((), ("rounding sizes up to their alignment needs more",) if odd else ())
 
 
 def fewer_named(advisor: Advisor, names: Sequence[str], excess: int) -> str:
