@@ -12,6 +12,7 @@ from pipelink_rules.audit.audit_role import (
     describe_difference,
     forbidden_instruction,
     interpret_role,
+    interpret_tiles,
 )
 from pipelink_rules.audit.compare import Difference
 from pipelink_rules.diagnostics.diagnostic import Diagnostic
@@ -54,26 +55,30 @@ def _audit_role(
     module: Module, variant: Variant, role: Role
 ) -> tuple[RoleVerdict, Diagnostic | None]:
     verdict = RoleVerdict(variant.contract.component, role.name, PROVED)
-    if role.scheduler:
-        reason = "the proof does not cover tile schedulers"
-    else:
-        # z3 is imported with the proof: a build that compiles nothing does without it.
-        from pipelink_rules.audit.proof.prove import prove_role
-        from pipelink_rules.audit.proof.verdict import EndlessError, RefutedError, UnprovedError
+    # z3 is imported with the proof: a build that compiles nothing does without it.
+    from pipelink_rules.audit.proof.prove import prove_role
+    from pipelink_rules.audit.proof.verdict import EndlessError, RefutedError, UnprovedError
 
-        try:
-            prove_role(module, variant, role)
-            found = forbidden_instruction(module, variant, role)
-            return verdict, found or arrivals_difference(variant, role)
-        except RefutedError as why:
-            if not why.abstract:
-                return verdict, _refuted(variant, role, why)
-            reason = f"{why}, in a run that may not exist"
-        except EndlessError as why:
-            return verdict, _endless(variant, role, str(why))
-        except UnprovedError as why:
-            reason = str(why)
+    again = None
+    try:
+        prove_role(module, variant, role)
+        found = forbidden_instruction(module, variant, role)
+        return verdict, found or arrivals_difference(variant, role)
+    except RefutedError as why:
+        if not why.abstract and not role.scheduler:
+            return verdict, _refuted(variant, role, why)
+        again, reason = why.case, f"{why}, in a run that may not exist"
+        if again is not None:
+            case = ", ".join(f"{name}={value}" for name, value in again.sizes.items())
+            reason = f"{why} with {case}, which the interpreter does not reproduce"
+    except EndlessError as why:
+        return verdict, _endless(variant, role, str(why))
+    except UnprovedError as why:
+        reason = str(why)
     found = interpret_role(module, variant, role)
+    if found is None and again is not None:
+        # Small sizes show nothing: the interpreter computes the work tiles of the counterexample.
+        found = interpret_tiles(module, variant, role, again.sizes, again.tiles)
     if found is not None and found.code == "PL0932":
         return replace(verdict, verdict=INCONCLUSIVE, reason=found.found), found
     return replace(verdict, verdict=TESTED, reason=reason), found

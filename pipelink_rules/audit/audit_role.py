@@ -3,7 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from pipelink_rules.audit.audit_scheduler import scheduler_difference
+from pipelink_rules.audit.audit_scheduler import (
+    CtaPosition,
+    scheduler_difference,
+    tiles_difference,
+)
 from pipelink_rules.audit.compare import (
     Difference,
     ScratchSlices,
@@ -49,6 +53,22 @@ _BASE_TILES = 2  # work tiles in which a field is changed: the last ones, which 
 def interpret_role(module: Module, variant: Variant, role: Role) -> Diagnostic | None:
     """Return the first difference that a run of the role's code shows; PL0932 if inconclusive."""
     return _reported(variant, role, lambda: _interpret(module, variant, role))
+
+
+def interpret_tiles(
+    module: Module,
+    variant: Variant,
+    role: Role,
+    sizes: dict[str, int],
+    tiles: Sequence[tuple[int, CtaPosition]],
+) -> Diagnostic | None:
+    """Return the difference that some work tiles of a scheduler show: a replay."""
+
+    def check() -> Diagnostic | None:
+        difference = tiles_difference(module, variant, role, sizes, tiles)
+        return None if difference is None else describe_difference(variant, role, difference)
+
+    return _reported(variant, role, check)
 
 
 def forbidden_instruction(module: Module, variant: Variant, role: Role) -> Diagnostic | None:

@@ -5,7 +5,7 @@ ranges and values of fields.  For several tensor sizes every work tile is comput
 its fields are compared with the guarantees.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from pipelink_rules.audit.compare import Difference
@@ -32,30 +32,77 @@ CtaPosition = tuple[int, ...]  # of a CTA in its cluster; () where a scheduler s
 
 def scheduler_difference(module: Module, variant: Variant, role: Role) -> Difference | None:
     """Return the first tile that violates a guarantee; InconclusiveError for an unknown field."""
-    contract = variant.contract
-    names = Names(contract, {}, {}, {})
-    machine = Interpreter(module, names, State({}, (), {}))
+    contract, entry = variant.contract, _Entry(module, variant, role)
     for sizes in _cases(contract):
         run = _SchedulerCase(contract, sizes)
         for number in range(_count(contract, sizes)):
-            tiles: dict[CtaPosition, TileFields] = {}
-            for position in _cta_positions(contract):
-                arguments = [*position, *sizes.values()]
-                memory: dict[int, Cell] = {
-                    (PORTS >> 2) + word: value for word, value in enumerate(arguments)
-                }
-                machine = Interpreter(module, names, State(memory, (), {}), codes=machine.codes)
-                machine.run(variant.symbol(role.name), [PORTS, number, _RESULT])
-                tiles[position] = _fields_of(contract, machine.state.memory)
-                difference = _only_computes(machine.state.log)
-                if difference is not None:
-                    return difference
-                difference = run.check(number, tiles[position]) or run.alike(
-                    number, tiles, position
-                )
-                if difference is not None:
-                    return difference
+            difference = _difference(entry, run, number, numbered=True)
+            if difference is not None:
+                return difference
         difference = run.counted()
+        if difference is not None:
+            return difference
+    return None
+
+
+def tiles_difference(
+    module: Module,
+    variant: Variant,
+    role: Role,
+    sizes: dict[str, int],
+    tiles: Sequence[tuple[int, CtaPosition]],
+) -> Difference | None:
+    """Return the difference that some work tiles, in order, show: the counterexample of a proof."""
+    entry, run = _Entry(module, variant, role), _SchedulerCase(variant.contract, sizes)
+    for number, _ in tiles:
+        difference = _difference(entry, run, number, numbered=False)
+        if difference is not None:
+            return difference
+    found = [entry.tile(sizes, number, position) for number, position in tiles]
+    return run.in_order([number for number, _ in tiles], found) if len(tiles) > 1 else None
+
+
+class _Entry:
+    """The code of a scheduler."""
+
+    def __init__(self, module: Module, variant: Variant, role: Role):
+        self.contract, self._module = variant.contract, module
+        self._symbol = variant.symbol(role.name)
+        self._names = Names(variant.contract, {}, {}, {})
+        self._machine = Interpreter(module, self._names, State({}, (), {}))
+
+    def tile(self, sizes: dict[str, int], number: int, position: CtaPosition) -> TileFields:
+        """Return the fields of a work tile."""
+        arguments = [*position, *sizes.values()]
+        memory: dict[int, Cell] = {
+            (PORTS >> 2) + word: value for word, value in enumerate(arguments)
+        }
+        codes = self._machine.codes
+        machine = Interpreter(self._module, self._names, State(memory, (), {}), codes=codes)
+        machine.run(self._symbol, [PORTS, number, _RESULT])
+        self._machine = machine
+        return _fields_of(self.contract, machine.state.memory)
+
+    def other_effect(self) -> Difference | None:
+        """Return a difference where the last run did more than compute fields."""
+        return _only_computes(self._machine.state.log)
+
+
+def _difference(
+    entry: _Entry, run: "_SchedulerCase", number: int, *, numbered: bool
+) -> Difference | None:
+    """Return the first guarantee that a work tile breaks in one of the CTAs of its cluster.
+
+    numbered: all work tiles before it have been computed, so its index in its group is known.
+    """
+    tiles: dict[CtaPosition, TileFields] = {}
+    for position in _cta_positions(entry.contract):
+        tiles[position] = entry.tile(run.sizes, number, position)
+        difference = (
+            entry.other_effect()
+            or run.check(number, tiles[position], numbered=numbered)
+            or run.alike(number, tiles, position)
+        )
         if difference is not None:
             return difference
     return None
@@ -124,7 +171,7 @@ class _SchedulerCase:
             for field in self.fields
         }
 
-    def check(self, number: int, tile: TileFields) -> Difference | None:
+    def check(self, number: int, tile: TileFields, *, numbered: bool = True) -> Difference | None:
         """Return the first violated guarantee of a tile: value, range, or index in its group."""
         for field in self.fields:
             actual = tile[field.name]
@@ -138,7 +185,7 @@ class _SchedulerCase:
                 wanted = f"at most {field.maximum} = {most}"
             elif field.multiple_of is not None and actual % evaluate(field.multiple_of, {}):
                 wanted = f"a multiple of {field.multiple_of}"
-            elif field.index_within:
+            elif field.index_within and numbered:
                 group = (field.name, tile[field.index_within])
                 before = self.before.get(group, 0)
                 self.before[group] = before + 1
@@ -169,6 +216,17 @@ class _SchedulerCase:
                     wanted_text = f"{wanted}, the same for all CTAs along {axis}"
                     found = f"{actual} in work tile {number} at {where}"
                     return self._violation(field, wanted_text, found)
+        return None
+
+    def in_order(self, numbers: list[int], tiles: list[TileFields]) -> Difference | None:
+        """Return a field that does not number two work tiles of a group in their order."""
+        for field in self.fields:
+            group, (one, other) = field.index_within, (tiles[0], tiles[1])
+            if not group or one[group] != other[group] or one[field.name] < other[field.name]:
+                continue
+            wanted = f"more than {one[field.name]}, that of work tile {numbers[0]} with the same "
+            wanted += f"{group}={one[group]}"
+            return self._violation(field, wanted, f"{other[field.name]} in work tile {numbers[1]}")
         return None
 
     def counted(self) -> Difference | None:

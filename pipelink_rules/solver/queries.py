@@ -40,11 +40,11 @@ class Model:
 class Queries:
     """The facts about one role's inputs, and questions under them."""
 
-    def __init__(self) -> None:
+    def __init__(self, effort: int = _EFFORT) -> None:
         self.intervals = Intervals()
         self.questions = 0
         self._solver = z3.SolverFor("QF_BV")
-        self._solver.set("rlimit", _EFFORT)
+        self._solver.set("rlimit", effort)
         self._known: dict[tuple[object, ...], tuple[str, Model | None]] = {}
         self._alive: list[Term] = []  # ids of collected terms are reused
 

@@ -16,6 +16,7 @@ from pipelink_rules.audit.proof.body import Body
 from pipelink_rules.audit.proof.execute import Executor
 from pipelink_rules.audit.proof.inputs import Inputs
 from pipelink_rules.audit.proof.prover import Prover, shown
+from pipelink_rules.audit.proof.schedule import ScheduleInputs, prove_fields
 from pipelink_rules.audit.proof.shared_writes import refuse_races, refuse_same_stage
 from pipelink_rules.audit.proof.state import WarpState
 from pipelink_rules.audit.proof.verdict import (
@@ -77,7 +78,7 @@ def _outcome(module: Module, variant: Variant, role: Role) -> Proof | RefutedErr
             expected=why.expected,
             found=why.found,
         )
-        plain.abstract, plain.values = why.abstract, why.values
+        plain.abstract, plain.values, plain.case = why.abstract, why.values, why.case
         return plain
     except UnprovedError as why:
         return type(why)(str(why))
@@ -91,6 +92,8 @@ def _prove(module: Module, variant: Variant, role: Role) -> Proof:
     function = module.function(variant.symbol(role.name))
     if function is None:
         raise UnprovedError("no code for this role")
+    if role.scheduler:
+        return _prove_schedule(module, variant, role, function)
     inputs = Inputs(variant.contract, role)
     tensor = {port.name for port in variant.contract.ports if port.space == "tensor_memory"}
     prover = Prover(inputs, module, Body(role.body, frozenset(tensor)))
@@ -101,6 +104,24 @@ def _prove(module: Module, variant: Variant, role: Role) -> Proof:
         if why.model is not None:
             why.values = inputs.values(why.model)
         raise
+
+
+def _prove_schedule(module: Module, variant: Variant, role: Role, function: Function) -> Proof:
+    """Prove that the code of a tile scheduler computes its fields, and does nothing else."""
+    inputs = ScheduleInputs(variant.contract, role)
+    prover = Prover(inputs, module, Body(()))
+    prover.require_consistent()
+    code = function_code(function)
+    state = WarpState(inputs.body_state(prover.body.start), memory=dict(inputs.memory))
+    state.registers = dict(zip(code.parameters, inputs.arguments, strict=False))
+    try:
+        ends = Executor(prover, code).run(state)
+        prover.discharge()
+    except RefutedError as why:
+        if why.model is not None:
+            why.values, why.case = inputs.values(why.model), inputs.case(why.model)
+        raise
+    return Proof(questions=prove_fields(inputs, ends))
 
 
 def _run(prover: Prover, function: Function) -> Proof:

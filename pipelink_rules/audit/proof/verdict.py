@@ -19,6 +19,14 @@ class DeadPathError(Exception):
     """A path whose conditions contradict each other."""
 
 
+@dataclass(frozen=True)
+class TileCase:
+    """Work tiles that break a guarantee: sizes, and of each number and place in the cluster."""
+
+    sizes: dict[str, int]
+    tiles: tuple[tuple[int, tuple[int, ...]], ...]
+
+
 class RefutedError(Exception):
     """Code and contract differ.
 
@@ -44,6 +52,7 @@ class RefutedError(Exception):
         self.unproved = ""  # the reason why it is no error, but the role is not proved
         self.elsewhere: Term | None = None  # whether another item of the ring is reached
         self.values: tuple[tuple[str, int], ...] = ()  # of the inputs, in the counterexample
+        self.case: TileCase | None = None  # of a tile scheduler
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipelink_rules.audit.audit_component import audit_component
+from pipelink_rules.audit.audit_component import ComponentAudit, audit_component
 from pipelink_rules.contract.bind import bind
 from pipelink_rules.contract.load import parse_contract
-from pipelink_rules.model.variant import Variant
+from pipelink_rules.model.variant import PROVED, Variant
 from pipelink_rules.toolkit.ptx import read_ptx
 
 CONTRACT = """\
@@ -19,7 +19,7 @@ version: 1.0.0
 summary: Deal two parts of every tile.
 arch: [sm_90a]
 params: {PARTS: {type: int, default: 2}}
-symbols: {R: {min: 1}, S: {min: 1}}
+symbols: {R: {min: 1}, S: {min: 1, max: 1000000}}
 work:
   kind: part
   direction: out
@@ -50,7 +50,7 @@ BODY = """
 """
 
 
-def findings(contract: str = CONTRACT, body: str = BODY) -> list[tuple[str, str, str, str]]:
+def audited(contract: str = CONTRACT, body: str = BODY) -> ComponentAudit:
     variant: Variant = replace(bind(parse_contract(contract, "deal.yaml"), {}), digest="0" * 12)
     head = (
         ".version 9.5\n.target sm_90a\n.address_size 64\n"
@@ -58,9 +58,13 @@ def findings(contract: str = CONTRACT, body: str = BODY) -> list[tuple[str, str,
         " .param .b64 f_param_0,\n .param .b32 f_param_1,\n .param .b64 f_param_2\n)\n"
     )
     module = read_ptx(f"{head}{{\n{body}\nret;\n}}\n")
+    return audit_component(module, variant, strict=True)
+
+
+def findings(contract: str = CONTRACT, body: str = BODY) -> list[tuple[str, str, str, str]]:
     return [
         (item.code, item.message.rsplit("`")[-2], item.expected, item.found)
-        for item in audit_component(module, variant, strict=True).diagnostics
+        for item in audited(contract, body).diagnostics
     ]
 
 
@@ -101,3 +105,90 @@ def test_contracts_that_say_something_else(old: str, new: str, field: str, expec
 def test_code_that_does_something_else(old: str, new: str, code: str) -> None:
     assert BODY.count(old) == 1
     assert [item[0] for item in findings(body=BODY.replace(old, new))] == [code]
+
+
+BLOCKS = """\
+contract: 2
+component: deal
+version: 1.0.0
+summary: Deal blocks of rows.
+arch: [sm_90a]
+symbols: {R: {min: 1}}
+work:
+  kind: part
+  direction: out
+  tile: [4]
+  tiles: ceildiv(R, 4)
+  fields: {row: {max: R - 1, multiple_of: 4}, rows: {min: 1, max: 4}}
+  where: [row + rows <= R]
+roles:
+  next: {scheduler: true}
+"""
+# row = 4 item; rows = min(R - row, 4)
+ROWS = """
+    ld.param.u64 %rd1, [f_param_0];
+    ld.param.u32 %r1, [f_param_1];
+    ld.param.u64 %rd2, [f_param_2];
+    ld.u32 %r2, [%rd1];
+    shl.b32 %r3, %r1, 2;
+    st.u32 [%rd2], %r3;
+    sub.s32 %r4, %r2, %r3;
+    min.s32 %r5, %r4, 4;
+    st.u32 [%rd2+4], %r5;
+"""
+SHIFT, SHORT = "    shl.b32 %r3, %r1, 2;\n", "    min.s32 %r5, %r4, 4;\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (SHIFT, SHIFT),
+        (SHIFT, "mul.lo.s32 %r3, %r1, 4;"),
+        (SHIFT, "mad.lo.s32 %r3, %r1, 3, %r1;"),
+        (SHIFT, "add.s32 %r6, %r1, %r1; add.s32 %r3, %r6, %r6;"),
+        (SHIFT, "shl.b32 %r6, %r1, 3; shr.u32 %r3, %r6, 1;"),
+        (SHIFT, "shl.b32 %r6, %r1, 4; sub.s32 %r7, %r6, %r1; sub.s32 %r8, %r7, %r1;"
+                "mul.lo.s32 %r9, %r1, 10; sub.s32 %r3, %r8, %r9;"),
+        (SHORT, "min.u32 %r5, %r4, 4;"),
+        (SHORT, "setp.lt.s32 %p1, %r4, 4; selp.b32 %r5, %r4, 4, %p1;"),
+        (SHORT, "setp.gt.u32 %p1, %r4, 3; selp.b32 %r5, 4, %r4, %p1;"),
+        (SHORT, "setp.lt.s32 %p1, %r4, 4; mov.u32 %r5, 4; @%p1 mov.u32 %r5, %r4;"),
+        (SHORT, "max.s32 %r6, %r4, 1; min.s32 %r5, %r6, 4;"),
+    ],
+)  # fmt: skip
+def test_rows_are_proved_for_every_size(old: str, new: str) -> None:
+    found = audited(BLOCKS, ROWS.replace(old, new))
+    assert found.diagnostics == ()
+    assert [one.verdict for one in found.verdicts] == [PROVED], found.verdicts
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        # Correct for all sizes that are tested: R of at most 1000.
+        (SHIFT, "shl.b32 %r3, %r1, 2; setp.gt.u32 %p1, %r1, 300000; @%p1 sub.s32 %r3, %r3, 1;",
+                "a multiple of 4"),
+        (SHORT, "min.s32 %r5, %r4, 4; setp.eq.u32 %p1, %r1, 288; @%p1 mov.u32 %r5, 0;",
+                "at least 1 = 1"),
+        (SHORT, "min.s32 %r5, %r4, 4; setp.gt.s32 %p1, %r2, 0x7ffffff0; @%p1 mov.u32 %r5, 5;",
+                "at most 4 = 4"),
+        (SHORT, "cvt.u16.u32 %rs1, %r4; cvt.u32.u16 %r6, %rs1; min.u32 %r5, %r6, 4;",
+                "at least 1 = 1"),
+        (SHORT, "add.s32 %r6, %r2, 3; shr.s32 %r6, %r6, 31; min.s32 %r5, %r4, 4;"
+                "add.s32 %r5, %r5, %r6;", "at least 1 = 1"),
+    ],
+)  # fmt: skip
+def test_what_no_tested_size_shows_is_refuted(old: str, new: str, shown: str) -> None:
+    found = audited(BLOCKS, ROWS.replace(old, new))
+    (item,) = found.diagnostics
+    assert (item.code, item.severity, item.expected) == ("PL0937", "error", shown)
+    assert "R=" in item.found
+
+
+def test_a_wrap_at_the_largest_size_is_refuted_and_a_bound_of_the_symbol_prevents_it() -> None:
+    """2 S leaves an int32 from S = 2^30 on."""
+    open_ended = CONTRACT.replace("{min: 1, max: 1000000}", "{min: 1}")
+    ((code, target, _, found),) = findings(open_ended)
+    assert (code, target) == ("PL0937", "step")
+    assert int(found.rpartition("S=")[2]) >= 1 << 30
+    assert findings(CONTRACT) == []
