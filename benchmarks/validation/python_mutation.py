@@ -35,7 +35,10 @@ def main() -> int:
     parser.add_argument("modules", nargs="+", help="dotted names")
     parser.add_argument("--tests", nargs="+", required=True, help="arguments of pytest")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", nargs="+", help="keys of mutants: print verdicts, write nothing")
     arguments = parser.parse_args()
+    if arguments.only:
+        return _print_verdicts(arguments.modules, arguments.tests, arguments.only)
     results = json.loads(OUT.read_text(encoding="utf-8")) if OUT.is_file() else {}
     open_ends = 0
     for module in arguments.modules:
@@ -50,6 +53,15 @@ def main() -> int:
         for line in unexplained:
             print(f"  {line['key']} line {line['line']}: {line['change']}")
     return 1 if open_ends else 0
+
+
+def _print_verdicts(modules: Sequence[str], tests: Sequence[str], keys: Sequence[str]) -> int:
+    for module in modules:
+        path = path_of(module)
+        for mutant in mutants(path.read_text(encoding="utf-8")):
+            if mutant.key in keys:
+                print(run(module, path, tests, mutant.tree), mutant.key, mutant.text, flush=True)
+    return 0
 
 
 def measure(module: str, tests: Sequence[str], processes: int) -> dict[str, Any]:

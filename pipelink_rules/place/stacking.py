@@ -55,6 +55,7 @@ class _Filling:
     items: list[tuple[int, int]]  # (rounded size, alignment), identical ones adjacent
     holes: list[tuple[int, int]]
     budget: Steps
+    grid: int  # the largest alignment
     failed: dict[tuple[int, int], int] = field(default_factory=dict)
     starts: dict[int, int] = field(default_factory=dict)  # index -> start
 
@@ -77,9 +78,10 @@ class _Filling:
             if left >> index & 1 and (size, align) not in seen:
                 seen.add((size, align))
                 start = round_up(top, align)
-                if start - top <= slack and start + size <= end:
-                    choices.append((start - top, -align, index))
-        for gap, _, index in sorted(choices):
+                gap, rest = start - top, -(start + size) % self.grid
+                if gap <= slack and start + size <= end:
+                    choices.append((rest, gap, -align, index))
+        for _, gap, _, index in sorted(choices):  # those first after which anything fits
             self.starts[index] = top + gap
             if self.fill(left & ~(1 << index), hole, top + gap + self.items[index][0], slack - gap):
                 return True
@@ -106,7 +108,7 @@ def stack(
     slack = sum(high - low for low, high in holes) - sum(size for size, _ in sizes)
     if slack < 0 or not holes:
         return None if free else dict(fixed)
-    search = _Filling(sizes, holes, budget)
+    search = _Filling(sizes, holes, budget, max((item.align for item in free), default=1))
     if not search.fill((1 << len(free)) - 1, 0, holes[0][0], slack):
         return None
     return {**fixed, **{item.name: search.starts[i] for i, item in enumerate(free)}}

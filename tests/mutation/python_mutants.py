@@ -12,6 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 Change = tuple[str, ast.AST]  # (what, the node in its place)
 
@@ -51,7 +52,12 @@ class Mutant:
     old: str
     new: str
     key: str  # of the change and its content, whatever the line
-    tree: ast.Module
+    make: Callable[[], ast.Module]
+
+    @property
+    def tree(self) -> ast.Module:
+        """Return the changed module; it is copied only now."""
+        return self.make()
 
     @property
     def text(self) -> str:
@@ -69,8 +75,8 @@ def mutants(source: str) -> Iterator[Mutant]:
             change = f"{what}|{old}|{new}"
             seen[change] += 1
             key = hashlib.sha256(f"{change}|{seen[change]}".encode()).hexdigest()[:12]
-            made = _replaced(tree, parent, field, index, changed)
-            yield Mutant(getattr(node, "lineno", 0), what, old, new, key, made)
+            make = partial(_replaced, tree, parent, field, index, changed)
+            yield Mutant(getattr(node, "lineno", 0), what, old, new, key, make)
 
 
 def _short(text: str) -> str:
