@@ -112,7 +112,7 @@ class FunctionCode:
 def written_registers(statement: Statement) -> set[str]:
     """Return the registers that an instruction writes, or may write."""
     arguments = statement.arguments()
-    if not arguments or statement.base in ("st", "bra", "call", "red"):
+    if not arguments or statement.base in ("st", "bra", "call", "red") or is_merged(statement):
         return set()
     return set(registers_of(arguments[0]))
 
@@ -169,6 +169,12 @@ def _scoped(statements: tuple[Statement, ...]) -> list[Statement]:
             statement = replace(statement, operands=named(statement.operands.strip(), path))
         found.append(statement)
     return found
+
+
+def is_merged(statement: Statement) -> bool:
+    """Return whether a statement stands for adjacent data accesses: its operands are no registers
+    but a base and offsets, and what it loads is not tracked."""
+    return statement.opcode.endswith(".many")
 
 
 def _merged(before: list[Statement], statement: Statement) -> Statement | None:

@@ -255,12 +255,18 @@ def _function(opcode: str, base: str) -> Callable[..., Value] | None:
         "div": lambda a, b: None if b == 0 else _quotient(a, b),
         "rem": lambda a, b: None if b == 0 else a - b * _quotient(a, b),
         "bfe": lambda a, at, length: a >> (at & 255) & ((1 << (length & 255)) - 1),
+        "bfi": _inserted,
     }
     if base in ("add", "sub", "mad") and ".cc" in opcode:
         return None
     if base == "bfe" and ".s" in opcode:
         return None
     return table.get(base)
+
+
+def _inserted(a: int, b: int, at: int, length: int) -> int:
+    mask = (1 << (length & 255)) - 1 << (at & 255)
+    return b & ~mask | a << (at & 255) & mask
 
 
 def _quotient(a: int, b: int) -> int:

@@ -31,6 +31,8 @@ def memory_access(prover: Prover, statement: Statement) -> Effect:
     size = int(sizes[-1]) // 8 if sizes else 4
     base = reader(prover, found[1])
     matrix = "matrix" in statement.base
+    if matrix and ".x4" not in opcode:
+        return unproved(f"`{opcode}`, which takes the addresses of some lanes only")
     if ".shared" in opcode or matrix:
         total = 16 if matrix else size * len(names)
         return _shared(prover, statement, base, shift, total, names if loads else [])

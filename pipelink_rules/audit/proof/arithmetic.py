@@ -33,6 +33,8 @@ def function_of(opcode: str, base: str, operands: int) -> Function | None:
         return _shift(base, width, sign)
     if base == "bfe" and not sign:
         return _field(width)
+    if base == "bfi":
+        return _insertion(width)
     if base in _INTEGER and operands == len(_ARGUMENTS[base]):
         return _integers(base, width, sign)
     return None
@@ -178,6 +180,26 @@ def _field(width: int) -> Function:
         return terms.shifted_right(terms.bits(x, width), terms.bits(start, width)) & mask
 
     return extract
+
+
+def _insertion(width: int) -> Function:
+    everything = (1 << width) - 1
+
+    def insert(x: Term, y: Term, start: Term, length: Term) -> Term:
+        if isinstance(x, Pointer) or isinstance(y, Pointer):
+            return DATA
+        if not (isinstance(start, int) and isinstance(length, int)):
+            return DATA
+        start = start & 255
+        mask = (1 << (length & 255)) - 1 << start & everything
+        if isinstance(x, int) and isinstance(y, int):
+            return y & ~mask & everything | x << start & mask
+        if not mask:
+            return y
+        left = terms.bits(x, width) << terms.bits(start, width) & terms.bits(mask, width)
+        return left | terms.bits(y, width) & terms.bits(everything & ~mask, width)
+
+    return insert
 
 
 def _quotient(x: int, y: int) -> int | None:

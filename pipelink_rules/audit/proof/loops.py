@@ -3,7 +3,7 @@
 import re
 from functools import cached_property
 
-from pipelink_rules.audit.control_flow import FunctionCode
+from pipelink_rules.audit.control_flow import FunctionCode, is_merged
 from pipelink_rules.audit.decode_ptx import registers_of
 from pipelink_rules.audit.proof.verdict import UnprovedError
 from pipelink_rules.toolkit.ptx import Statement
@@ -95,7 +95,7 @@ class LoopGraph:
 def _uses(statement: Statement) -> tuple[frozenset[str], frozenset[str]]:
     """Return the registers that an instruction reads, and those that it always writes."""
     arguments = statement.arguments()
-    if not arguments or statement.base in _NO_RESULT:
+    if not arguments or statement.base in _NO_RESULT or is_merged(statement):
         return frozenset(_REGISTER.findall(f"{statement.operands} {statement.guard}")), frozenset()
     results = frozenset(registers_of(arguments[0]))
     read = frozenset(_REGISTER.findall(" ".join((*arguments[1:], statement.guard))))

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelink_rules.audit.decode_ptx import arithmetic
+from pipelink_rules.audit.lanes import Registers
 from pipelink_rules.audit.proof.arithmetic import function_of
 from pipelink_rules.solver import terms
 from pipelink_rules.solver.intervals import Intervals
+from pipelink_rules.toolkit.ptx import Statement
 
 WORDS = st.one_of(
     st.integers(0, 40), st.integers(2**31 - 3, 2**31 + 3), st.integers(2**32 - 3, 2**32 - 1)
@@ -57,6 +60,26 @@ def test_one_operand(opcode: str, a: int) -> None:
     function = function_of(opcode, opcode.split(".")[0], 1)
     assert function is not None
     assert symbolic(opcode, a) == function(a)
+
+
+@given(WORDS, WORDS, st.integers(0, 40), st.integers(0, 40))
+@settings(max_examples=100, deadline=None)
+def test_bit_fields(a: int, b: int, start: int, length: int) -> None:
+    """PTX ISA, bfi: bits [start, start + length) of b replaced by the low bits of a, bit by bit."""
+    field = range(start, start + length)
+    expected = sum((a >> bit - start if bit in field else b >> bit) % 2 << bit for bit in range(32))
+    inserted = function_of("bfi.b32", "bfi", 4)
+    assert inserted is not None
+    assert inserted(a, b, start, length) == expected
+    x, y = (terms.variable(name, 32) for name in "xy")
+    found = inserted(x, y, start, length)
+    assert function_of("bfi.b32", "bfi", 4)(x, y, x, length) is terms.DATA
+    put_in = ((x, terms.bits(a, 32)), (y, terms.bits(b, 32)))
+    assert terms.simplified(terms.substituted(found, *put_in)) == expected
+    registers: Registers = {"%r1": a, "%r2": b}
+    operands = f"%r3, %r1, %r2, {start}, {length}"
+    arithmetic(Statement(f"bfi.b32 {operands}", "", "bfi.b32", operands))(registers)
+    assert registers["%r3"] == expected
 
 
 @given(WORDS, WORDS, WORDS)
