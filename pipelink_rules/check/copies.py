@@ -36,7 +36,8 @@ GRAIN = 16  # bytes: sizes, addresses and strides of bulk and tensor copies
 
 
 def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
-    """PL0605: the inner row of a box is a multiple of 16 bytes."""
+    """PL0605: the inner row of a box is a multiple of 16 bytes, and fills the swizzle span."""
+    multiplied = _multiplied_tensors(index)
     for instance, _, port in index.ports():
         if port.tile is None:
             continue
@@ -53,6 +54,42 @@ def check_boxes(index: ProgramIndex) -> Iterator[Diagnostic]:
                 suggestions=(f"use a multiple of {GRAIN // size} elements",),
                 subject=f"{instance}.{port.name}",
             )
+        elif inner < port.tile.swizzle and (instance, port.name) not in multiplied:
+            yield _short_rows(f"{instance}.{port.name}", port.tile, inner, size)
+
+
+def _multiplied_tensors(index: ProgramIndex) -> set[tuple[str, str]]:
+    """Return tensors that are copied into operands of `mma`, whose rows `check_layouts` judges."""
+    operands = {(instance, op.target) for instance, _, op in index.operations("mma")}
+    producers = {item.producer for item in index.program.connections if item.consumer in operands}
+    return {
+        (instance, op.source)
+        for instance, op, _, ring in check_copied_tiles(index)
+        if (instance, ring.name) in producers
+    }
+
+
+def _short_rows(name: str, tile: TileAccess, inner: int, size: int) -> Diagnostic:
+    """Report rows that the copy engine pads in shared memory to the whole span.
+
+    CUDA programming guide, swizzle modes: shared memory holds the full swizzle width of each row.
+    On an H200, stores of rows of 64 bytes under a swizzle of 128 left elements unwritten.
+    """
+    span = tile.swizzle
+    return report(
+        "PL0605",
+        f"box rows of `{name}` are shorter than their swizzle span",
+        (tile.box[-1].span or tile.span, f"{inner:,} bytes"),
+        (tile.span, f"swizzle {span}"),
+        expected=f"rows of {span} bytes",
+        found=f"rows of {inner:,} bytes",
+        at_run_time=f"the copy places rows {span} bytes apart: wrong elements",
+        suggestions=(
+            f"use rows of {span // size} elements",
+            *(f"or set `swizzle: {inner}`" for _ in range(inner in (32, 64))),
+        ),
+        subject=name,
+    )
 
 
 def check_copy_bounds(index: ProgramIndex) -> Iterator[Diagnostic]:

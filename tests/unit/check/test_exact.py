@@ -168,6 +168,28 @@ def test_rows_of_another_swizzle(swizzle: int) -> None:
             assert codes("gemm", edits) == wrong
 
 
+STORED = "tile: {box: [16, 64], swizzle: 128}"
+
+
+@pytest.mark.parametrize("span", [64, 128])
+@pytest.mark.parametrize("columns", [8, 16, 24, 32, 40, 48, 56])
+def test_rows_of_a_box_shorter_than_the_swizzle(span: int, columns: int) -> None:
+    """The copy engine pads them, so that a store reads bytes that nobody wrote."""
+    if columns * 2 > span:
+        return
+    edits = {"store": [[STORED, f"tile: {{box: [16, {columns}], swizzle: {span}}}"]]}
+    found = [item for item in findings("gemm", **edits) if item.code == "PL0605"]
+    assert [item.found for item in found] == [f"rows of {columns * 2} bytes"] * (columns * 2 < span)
+    shorter = columns * 2 in (32, 64)
+    for item in found:
+        assert (f"or set `swizzle: {columns * 2}`" in item.suggestions) == shorter
+
+
+def test_rows_of_a_box_without_a_swizzle_have_any_length() -> None:
+    edits = {"store": [[STORED, "tile: {box: [16, 32]}"]]}
+    assert "PL0605" not in codes("gemm", edits)
+
+
 WHOLE = ["ROWS * D * sizeof(T)", "max(rows, 2) * D * sizeof(T)", "ceildiv(rows, 2) * 2 * D * 2",
          "max(rows, ROWS) * D * sizeof(T)", "ROWS // 2 * D * 2", "(rows + ROWS) // 2 * D * 2",
          "min(ROWS, rows + 1) * D * sizeof(T)", "max(rows, 3) * D * 2",
