@@ -64,7 +64,10 @@ LAYOUT: dict[str, Schema] = {
     "dtype": DTYPE,
     "shape": _about(_list(EXPRESSION), "Extents, slowest first."),
     "strides": {"$ref": "#/$defs/strides"},
-    "swizzle": _about(_words(*parse_ports.SWIZZLES), "Swizzle span in bytes. Default 0."),
+    "swizzle": _about(
+        {"anyOf": [_words(*parse_ports.SWIZZLES), EXPRESSION]},
+        "Swizzle span in bytes: 0, 32, 64 or 128, the length of a row. Default 0.",
+    ),
 }
 
 

@@ -8,12 +8,21 @@ from typing import Any
 from pipelink_rules.contract.codegen_flags import FLAG_DEFAULTS, normal_flags
 from pipelink_rules.contract.header import digest_of
 from pipelink_rules.contract.parse_params import violated_limit
+from pipelink_rules.contract.parse_ports import SWIZZLES
 from pipelink_rules.contract.validate_numbers import check_bound
 from pipelink_rules.diagnostics.diagnostic import DiagnosticSink, Location, PipelinkError
 from pipelink_rules.diagnostics.wording import list_of, similar_name_help
 from pipelink_rules.expression import expression
 from pipelink_rules.expression.evaluate import Value
-from pipelink_rules.model.contract import DTYPES, Contract, Param, Role, round_registers
+from pipelink_rules.model.contract import (
+    DTYPES,
+    Contract,
+    Layout,
+    Param,
+    Role,
+    TileAccess,
+    round_registers,
+)
 from pipelink_rules.model.source_span import Expr, Span
 from pipelink_rules.model.variant import Variant
 
@@ -235,6 +244,10 @@ def _substitute(noun: Any, values: Mapping[str, Value], findings: DiagnosticSink
             continue  # conditions on the parameters themselves: they have been checked
         elif isinstance(value, tuple) or dataclasses.is_dataclass(value):
             changes[item.name] = _substitute(value, values, findings)
+    if isinstance(noun, (Layout, TileAccess)) and noun.swizzle_by is not None:
+        span = changes["swizzle_by"].literal
+        if span in SWIZZLES:
+            changes |= {"swizzle": span, "swizzle_by": None}
     return replace(noun, **changes)
 
 

@@ -398,7 +398,9 @@ class _Deriver:
             if box and dtype and shares:
                 factors = [shares, buffer.text("stages") or "1", *map(_factor, box)]
                 buffer.fill("bytes", " * ".join([*factors, f"sizeof({dtype})"]), line.span)
-                alignment = SWIZZLE_ALIGNMENT.get(tile.text("swizzle"), PLAIN_ALIGNMENT)
+                span = tile.text("swizzle")
+                widest = SWIZZLE_ALIGNMENT["128"] if span and not span.isdigit() else ""
+                alignment = widest or SWIZZLE_ALIGNMENT.get(span, PLAIN_ALIGNMENT)
                 buffer.fill("align", alignment, line.span)
 
     def _shares(self, role: str) -> str:

@@ -1,5 +1,6 @@
 """Parsers of ports, buffers and named barriers: Block -> Port, Buffer, NamedBarrier."""
 
+import re
 from collections.abc import Collection
 
 from pipelink_rules.contract.block_parser import Block, ContractSink, clauses
@@ -220,9 +221,17 @@ def _parse_member(name: str, block: Block, scope: tuple[str, ...], span: Span) -
             plural(len(shape), "stride"),
             plural(len(modes), "stride"),
         )
-    swizzle = block.choice("swizzle", SWIZZLES, 0) if "item" not in block else 0
+    swizzle, by = _parse_swizzle(block, scope) if "item" not in block else (0, None)
     where = block.value_spans.get("swizzle", block.value_spans.get("strides", span))
-    return Member(name, block.dtype("dtype"), shape, Layout(strides, swizzle, where), span)
+    return Member(name, block.dtype("dtype"), shape, Layout(strides, swizzle, where, by), span)
+
+
+def _parse_swizzle(block: Block, scope: tuple[str, ...]) -> tuple[int, Expr | None]:
+    """Parse a span, or an expression of parameters for one."""
+    node = block.nodes.get("swizzle")
+    if isinstance(node, ScalarNode) and node.plain and re.search(r"[A-Za-z(]", node.text):
+        return 0, block.expression(node, "swizzle", scope)
+    return block.choice("swizzle", SWIZZLES, 0), None
 
 
 def _parse_mode(
@@ -286,8 +295,8 @@ def _parse_tile(block: Block) -> TileAccess | None:
     if box and isinstance(shape, SequenceNode) and not len(box) == len(shape.items) <= 5:
         expected = f"{plural(len(shape.items), 'extent')} like `shape`, at most 5"
         inner.wrong_extents("box", box, expected)
-    swizzle = inner.choice("swizzle", SWIZZLES, 0)
-    return TileAccess(box, swizzle, _parse_along(inner), inner.span)
+    swizzle, by = _parse_swizzle(inner, COMPILE_TIME)
+    return TileAccess(box, swizzle, _parse_along(inner), inner.span, by)
 
 
 def _parse_along(block: Block) -> tuple[str, ...] | None:

@@ -7,9 +7,18 @@ elements a side.  Limits that depend on connected components or on a target are 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pipelink_rules.contract.parse_ports import SWIZZLES
 from pipelink_rules.diagnostics.diagnostic import Diagnostic, Label, PipelinkError
 from pipelink_rules.expression.evaluate import Value
-from pipelink_rules.model.contract import DTYPES, Contract, Member, Port, Role
+from pipelink_rules.model.contract import (
+    DTYPES,
+    Contract,
+    Layout,
+    Member,
+    Port,
+    Role,
+    TileAccess,
+)
 from pipelink_rules.model.operation import repeats
 from pipelink_rules.model.source_span import Expr, Span
 
@@ -136,11 +145,13 @@ def _port(bounds: _Bounds, port: Port, name: str) -> None:
         what = f"`shape` of tile `{member.name}` of {name}" if member.name else f"`shape` of {name}"
         for extent in member.shape:
             bounds.number(extent, what, EXTENT)
+        _swizzle(bounds, member.layout, f"`swizzle` of {name}")
         if not member.layout.strides:
             _row(bounds, member, member.shape, member.layout.swizzle, what, member.layout.span)
     if port.tile is not None and port.members:
         for extent in port.tile.box:
             bounds.number(extent, f"`box` of {name}", BOX)
+        _swizzle(bounds, port.tile, f"`swizzle` of {name}")
         swizzle, span = port.tile.swizzle, port.tile.span
         _row(bounds, port.members[0], port.tile.box, swizzle, f"`box` of {name}", span)
     if port.fragment == "wgmma_m64":
@@ -161,6 +172,13 @@ def _is_f32(bounds: _Bounds, port: Port, expected: str) -> None:
         bounds.add(port.where("dtype"), f"`dtype` of port `{port.name}`", expected, dtype)
 
 
+def _swizzle(bounds: _Bounds, noun: Layout | TileAccess, clause: str) -> None:
+    """An expression that `bind` did not accept as a span."""
+    if noun.swizzle_by is not None and noun.swizzle_by.literal is not None:
+        spans = "one of " + ", ".join(map(str, SWIZZLES))
+        bounds.add(noun.swizzle_by.span, clause, spans, noun.swizzle_by.text)
+
+
 def _row(
     bounds: _Bounds,
     tile: Member,
@@ -169,7 +187,7 @@ def _row(
     clause: str,
     span: Span | None,
 ) -> None:
-    """The innermost extent of a swizzled tile fills the swizzle span (cuTensorMapEncodeTiled)."""
+    """The innermost extent of a swizzled tile fits the swizzle span (cuTensorMapEncodeTiled)."""
     inner = shape[-1].literal if shape else None
     if swizzle and inner is not None and tile.dtype in DTYPES:
         size = inner * DTYPES[tile.dtype][0]

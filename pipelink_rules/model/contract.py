@@ -57,6 +57,7 @@ class Layout:
     strides: tuple[Expr | tuple[tuple[Expr, Expr], ...], ...] = ()
     swizzle: int = 0  # span in bytes: 0, 32, 64 or 128 (address bits 4..6 ^= bits 7..9)
     span: Span | None = None
+    swizzle_by: Expr | None = None  # the span, where it depends on parameters: `bind` evaluates it
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class TileAccess:
     swizzle: int = 0
     along: tuple[str, ...] | None = None  # work fields that coordinates depend on; None = any
     span: Span | None = None
+    swizzle_by: Expr | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pipelink_rules.diagnostics.diagnostic import PipelinkError
 from pipelink_rules.expression.expression import names
 from pipelink_rules.model.contract import Contract, Param
 from pipelink_rules.model.source_span import Expr, Span
+from tests import shipped_declarations
 
 
 def sample(*changes: tuple[str, str]) -> Contract:
@@ -127,6 +128,8 @@ def test_refused_arguments(arguments: dict[str, Any], expected: list[str]) -> No
         ("arrivals: ROWS", "arrivals: ROWS - 4"),
         ("shape: [ROWS, D]", "shape: [ROWS, D - 64]"),
         ("shape: [ROWS, D]", "shape: [ROWS, D], swizzle: 64"),
+        ("shape: [ROWS, D]", "shape: [ROWS, D], swizzle: D + 1"),
+        ("shape: [ROWS, D]", "shape: [ROWS, D], swizzle: ROWS + 1"),
         ("arrivals: ROWS", "rate: ROWS - 4"),
         ("ports:\n", "buffers: {b: {role: compute, bytes: 0}}\nports:\n"),
         ("ports:\n", "buffers: {b: {role: compute, bytes: 100, stages: 3}}\nports:\n"),
@@ -198,3 +201,21 @@ def test_digest_follows_what_the_object_depends_on() -> None:
         bind(sample(("  factor:", "  factors:")), {"D": 64}),
     ]
     assert len({base.digest, *(item.digest for item in others)}) == 6
+
+
+@pytest.mark.parametrize("columns", [16, 32, 64])
+def test_a_swizzle_may_follow_a_parameter(columns: int) -> None:
+    """A store whose pieces are W columns wide swizzles by the length of their rows."""
+    contract = shipped_declarations.contracts()["//components/epilogue:tma_store"]
+    variant = bind(contract, {"TM": 128, "TN": 2 * columns, "TK": 64, "W": columns})
+    tile = variant.contract.port("C").tile
+    assert tile is not None
+    assert (tile.swizzle, tile.swizzle_by) == (2 * columns, None)
+    assert [extent.literal for extent in tile.box] == [16, columns]
+    assert variant.contract.buffers[0].align == 1024  # that of the widest span
+
+
+@pytest.mark.parametrize("word", ["W", "E * 2", "warp", "M"])
+def test_a_swizzle_of_an_unknown_name(word: str) -> None:
+    with pytest.raises(PipelinkError, match="PL0031"):
+        sample(("shape: [ROWS, D]", f"shape: [ROWS, D], swizzle: {word}"))
