@@ -24,9 +24,11 @@ class _Recorder:
 
     def __init__(self) -> None:
         self.megakernels: dict[str, dict[str, Any]] = {}
+        self.built_by_name: dict[str, dict[str, Any]] = {}
 
-    def Megakernel(self, **declaration: Any) -> None:
-        self.megakernels[declaration["name"]] = declaration
+    def Megakernel(self, *, default: bool = True, **declaration: Any) -> None:
+        found = self.megakernels if default else self.built_by_name
+        found[declaration["name"]] = declaration
 
 
 @cache
@@ -39,20 +41,29 @@ def contracts() -> dict[str, Contract]:
     return found
 
 
-@cache
 def megakernels() -> dict[str, dict[str, Any]]:
-    """Return name -> keywords of `env.Megakernel`."""
+    """Return name -> keywords of `env.Megakernel`, for those that are built by default."""
+    return _declared().megakernels
+
+
+def built_by_name() -> dict[str, dict[str, Any]]:
+    """Return name -> keywords of the others, families of one program with other tiles."""
+    return _declared().built_by_name
+
+
+@cache
+def _declared() -> _Recorder:
     recorder = _Recorder()
     for path in sorted((REPOSITORY / "megakernels").glob("*/SConscript")):
         code = compile(path.read_text(encoding="utf-8"), str(path), "exec")
         exec(code, {"Import": lambda *names: None, "env": recorder})
-    return recorder.megakernels
+    return recorder
 
 
 @cache
 def program_of(name: str, arch: str = "sm_90a") -> Program:
     """Return the program of a megakernel."""
-    spec = parse_declaration(**megakernels()[name])
+    spec = parse_declaration(**{**megakernels(), **built_by_name()}[name])
     return resolve(spec, bind_instances(spec, contracts(), {}), arch)
 
 

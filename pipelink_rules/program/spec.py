@@ -42,15 +42,18 @@ def parse_declaration(
     runtime: str = "release",
     summary: str = "",
     allow: Mapping[str, str] | None = None,
+    default: bool = True,
     span: Span | None = None,
     text: str = "",
 ) -> MegakernelSpec:
     """Return the declaration; raise all diagnostics about its form (PL0040..PL0049, PL0077).
 
     span: the call in the SConscript.  text: that SConscript, so that diagnostics point to the entry
-    itself; without it they point to the call.
+    itself; without it they point to the call.  default: whether a build without targets includes
+    it, which is no property of the program.
     """
     parser = _Parser(span, text)
+    parser.typed(default, bool, "default", want="True or False")
     parser.duplicates()
     parser.name(name, "a megakernel", "name")
     instance_specs = parser.instances(instances)

@@ -29,11 +29,7 @@ def finish(env: Any) -> None:
     if session.finished:
         return
     session.finished = True
-    summaries = {
-        name: str(dict(rule.attributes).get("summary", ""))
-        for name, rule in session.megakernels.items()
-    }
-    env.Help(help_text(summaries), append=True, local_only=True)
+    env.Help(help_text(_summaries(session)), append=True, local_only=True)
     if SCons.Script.GetOption("help"):
         return
     try:
@@ -41,6 +37,16 @@ def finish(env: Any) -> None:
     except PipelinkError as problem:
         session.findings += problem.diagnostics
     _stop(session)
+
+
+def _summaries(session: Session) -> dict[str, str]:
+    """Return name -> the line of `scons -h`."""
+    found = {}
+    for name, rule in session.megakernels.items():
+        attributes = dict(rule.attributes)
+        by_name = "" if attributes.get("default", True) else " (built by name only)"
+        found[name] = str(attributes.get("summary", "")) + by_name
+    return found
 
 
 def _stop(session: Session) -> None:
@@ -69,15 +75,21 @@ class _Finish:
         cleaning = bool(SCons.Script.GetOption("clean"))
         fingerprint = session.toolkit.fingerprint if resolved and not cleaning else ""
         graph = Graph(self.env, session, self.resolver.component, fingerprint)
-        aliases = [alias for item in resolved.values() for alias in self._megakernel(graph, item)]
-        if session.megakernels and not aliases and not session.findings:
+        aliases = {name: self._megakernel(graph, item) for name, item in resolved.items()}
+        if session.megakernels and not any(aliases.values()) and not session.findings:
             wanted = ",".join(session.options.archs)
             message = f"no megakernel is declared for {wanted}"
             fix = f"add {wanted} to `archs` of a megakernel"
             raise error("PL1312", message, suggestions=(fix,), subject=wanted)
         _stop(session)
-        self.env.Alias("megakernels", aliases)
-        self.env.Default(aliases)
+        defaults = [
+            alias
+            for name, found in aliases.items()
+            if dict(session.megakernels[name].attributes).get("default", True)
+            for alias in found
+        ]
+        self.env.Alias("megakernels", [alias for found in aliases.values() for alias in found])
+        self.env.Default(defaults or None)
         if not session.quiet:
             write_compile_commands(session, graph, resolved, self.resolver)
 

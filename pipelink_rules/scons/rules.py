@@ -41,7 +41,7 @@ _ATTRIBUTES = (
 )
 _MEGAKERNEL = (
     *("connect", "tensors", "scalars", "transfers", "stages", "warps", "archs"),
-    *("occupancy", "cluster", "runtime", "summary", "allow", "name", "instances"),
+    *("occupancy", "cluster", "runtime", "summary", "allow", "default", "name", "instances"),
 )
 
 

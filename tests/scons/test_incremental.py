@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from builds import Project
 from fake_toolkit import make_toolkit
 
@@ -184,6 +185,23 @@ def test_summary_of_a_megakernel_reaches_the_manifest_and_links_nothing(built: P
     assert not run.commands and run.of("Describe") == ["scaled", "shifted"]
     manifest = built / "build/sm_90a/megakernels/scaled/scaled.manifest.json"
     assert "other words" in manifest.read_text()
+
+
+def test_a_megakernel_that_is_built_by_name_only(fresh: Project) -> None:
+    fresh.edit("megakernels/SConscript", "env.Megakernel(", "env.Megakernel(default=False,")
+    run = fresh.run()
+    assert not run.of("DeviceLink")
+    help_text = fresh.run("-h").text
+    assert help_text.count("(built by name only)") == 2
+    assert fresh.build("megakernels/scaled").of("DeviceLink") == ["scaled"]
+    assert sorted(fresh.build("megakernels").of("DeviceLink")) == ["shifted"]
+
+
+@pytest.mark.parametrize("value", ["0", "'no'", "None"])
+def test_default_is_true_or_false(fresh: Project, value: str) -> None:
+    fresh.edit("megakernels/SConscript", "env.Megakernel(", f"env.Megakernel(default={value},")
+    run = fresh.run()
+    assert run.status == 2 and "PL0040" in run.text and "True or False" in run.text
 
 
 def test_a_header_two_levels_down_recompiles_exactly_its_users(built: Project) -> None:
