@@ -19,7 +19,7 @@ __device__ __forceinline__ void stage_row(const float (&values)[32], uint32_t ha
                                           uint32_t first) {
 #pragma unroll
   for (int chunk = 0; chunk < 4; ++chunk) {
-    pipelink::store_shared_16(half + pipelink::swizzle_128(row, first + chunk),
+    pipelink::store_shared_16(half + pipelink::swizzle<128>(row, first + chunk),
                               pipelink::pack_chunk<T>(values + 8 * chunk));
   }
 }

@@ -1,6 +1,6 @@
 // tma_store: rounds the accumulator to T and stores it to C.
 //
-// Every warp works alone: it stages 16 rows x 64 columns at a time in one of its two halves of
+// Every warp works alone: it stages 16 rows x W columns at a time in one of its two halves of
 // `staging` and stores them with a tensor copy; while that reads one half, the warp fills the
 // other.  The copy drops elements outside C.
 #include <pipelink/fragment.cuh>
@@ -10,8 +10,7 @@
 namespace PL_COMPONENT {
 namespace {
 
-constexpr int kColumns = 64;  // one 128-byte swizzle span of T
-constexpr uint32_t kHalfBytes = 16 * kColumns * sizeof(T);
+constexpr uint32_t kHalfBytes = 16 * kW * sizeof(T);
 
 }  // namespace
 }  // namespace PL_COMPONENT
@@ -23,13 +22,13 @@ PL_ENTRY(store)(const PL_COMPONENT::StoreRelocations& at, PL_COMPONENT::StorePor
   const uint32_t staging = at.staging.address + warp * 2 * kHalfBytes;
   // If the number of column pieces is odd, the last store of the previous tile still reads the half
   // that is written next.
-  if constexpr (kTN / kColumns % 2) pl_store_wait(0);
+  if constexpr (kTN / kW % 2) pl_store_wait(0);
 #pragma unroll
-  for (int c = 0; c < kTN / kColumns; ++c) {
+  for (int c = 0; c < kTN / kW; ++c) {
     const uint32_t half = staging + (c & 1) * kHalfBytes;
     pl_store_wait(1);
-    pipelink::stage_columns<T>(port.acc, c, half, thread % 32);
+    pipelink::stage_columns<kW, T>(port.acc, c, half, thread % 32);
     pl_fence_async();
-    pl_store_tile(port.C, half, work.n + c * kColumns, work.m + static_cast<int32_t>(warp * 16));
+    pl_store_tile(port.C, half, work.n + c * kW, work.m + static_cast<int32_t>(warp * 16));
   }
 }

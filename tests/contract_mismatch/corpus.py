@@ -27,6 +27,8 @@ ARGUMENTS: dict[str, dict[str, int | str]] = {
     "epilogue/residual": GEMM,
     "epilogue/silu_mul": GEMM,
     "epilogue/tma_store": {**GEMM, "TN": 192},
+    "epilogue/pair_store": {"TM": 64, "TN": 48, "TK": 64},
+    "epilogue/transposed_store": {"TM": 64, "TN": 96, "TK": 64, "P": 32},
     "epilogue/split_k_store": {**GEMM, "PARTS": 4},
     "scheduler/persistent_tiles": GEMM,
     "scheduler/cluster_tiles": {**GEMM, "CM": 2, "CN": 2},

@@ -53,10 +53,27 @@ __device__ __forceinline__ void store_matrix_4(uint32_t address, uint32_t a, uin
                : "memory");
 }
 
-/// The offset in bytes of 16-byte chunk `chunk` of row `row` in a tile of 128-byte rows under the
-/// 128-byte swizzle; the tile starts at a multiple of 1024.
-__device__ __forceinline__ uint32_t swizzle_128(uint32_t row, uint32_t chunk) {
-  return row * 128 + ((chunk ^ (row & 7)) << 4);
+/// Stores four 8x8 matrices of 16-bit elements transposed; lane l gives the address of column l % 8
+/// of matrix l / 8 (PTX ISA, stmatrix).
+/// @threads a converged warp
+/// @ptx stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+__device__ __forceinline__ void store_transposed_4(uint32_t address, uint32_t a, uint32_t b,
+                                                   uint32_t c, uint32_t d) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+      "r"(a), "r"(b), "r"(c), "r"(d)
+      : "memory");
+}
+
+/// The offset in bytes of 16-byte chunk `chunk` of row `row` in a tile of rows of RowBytes bytes, 32,
+/// 64 or 128, under the swizzle of that span; the tile starts at a multiple of 8 rows.
+template <uint32_t RowBytes>
+__device__ __forceinline__ uint32_t swizzle(uint32_t row, uint32_t chunk) {
+  static_assert(RowBytes == 32 || RowBytes == 64 || RowBytes == 128, "a swizzle span");
+  // Of the address bits 4-6, those inside of a row are replaced by their sum without carry with
+  // bits 7-9, which count 128 bytes.
+  constexpr uint32_t kRows = 128 / RowBytes;
+  return row * RowBytes + ((chunk ^ (row / kRows & (RowBytes / 16 - 1))) << 4);
 }
 
 }  // namespace pipelink
