@@ -142,7 +142,7 @@ _PATTERNS: tuple[tuple[str, Callable[[], Reference]], ...] = (
     (r"gemm_bias.*", lambda: _gemm(lambda x: _product(x) + x["bias"])),
     (r"gemm_relu.*", lambda: _gemm(lambda x: _product(x).clamp(min=0))),
     (r"gemm_split_k.*", lambda: _skinny(_product)),
-    (r"gemm(_multicast|_tensor_memory)?", lambda: _gemm(_product)),
+    (r"gemm(_multicast|_tensor_memory|(_transposed)?_\d+x\d+)?", lambda: _gemm(_product)),
     (
         r"gated_gemm.*",
         lambda: _gemm(lambda x: _silu(_product(x, "gate")) * _product(x, "up"), 2),

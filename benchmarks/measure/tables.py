@@ -10,11 +10,13 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from benchmarks.paths import RESULTS, ROOT
 
 PAGE = ROOT / "docs" / "results.md"
+FEW_ROWS = 512  # up to here, large tiles leave SMs idle
 Table = tuple[str, Sequence[str], list[Sequence[str]]]  # title, heading, rows
 
 
@@ -86,6 +88,12 @@ def tables(results: dict[str, Any]) -> Iterator[Table]:
     ):
         if parts.get(name):
             yield _ratios(title, parts[name])
+    for name, title in (
+        ("gemm_rows", "bf16 GEMM from one row up, the weights of an 8B model, against cuBLAS"),
+        ("gemm_random", "bf16 GEMM on shapes drawn by a seed, against cuBLAS"),
+    ):
+        if parts.get(name):
+            yield _gemm_rows(title, parts[name])
     if parts.get("overhead"):
         columns = ("microseconds", "driver_microseconds", "overhead_microseconds")
         rows = [
@@ -152,6 +160,28 @@ def _ratios(title: str, found: list[dict[str, Any]]) -> Table:
         )
         for row in found
     ]
+    return title, heading, rows
+
+
+def _gemm_rows(title: str, found: list[dict[str, Any]]) -> Table:
+    heading = ("M", "N", "K", "megakernel", "floor, us", "us", "library", "its us", "time ratio")
+    rows = [
+        (
+            *map(str, row["sizes"].values()),
+            row["megakernel"],
+            f"{row['floor_us']:.1f}",
+            f"{row['a_us']:.1f}",
+            row["rival"],
+            f"{row['b_us']:.1f}",
+            f"{row['ratio']:.4f}",
+        )
+        for row in found
+    ]
+    few = [row["ratio"] for row in found if row["sizes"]["M"] <= FEW_ROWS]
+    for name, ratios in ((f"M <= {FEW_ROWS}", few), ("all", [row["ratio"] for row in found])):
+        if ratios:
+            mean = f"{geometric_mean(ratios):.4f}, worst {max(ratios):.4f}"
+            rows.append((f"geometric mean, {name}", *[""] * 7, mean))
     return title, heading, rows
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from benchmarks.measure import references, tables
 from benchmarks.monolith import baseline
+from tests import shipped_declarations
 
 ROOT = Path(__file__).parents[3]
 
-MEGAKERNELS = sorted(path.parent.name for path in (ROOT / "megakernels").glob("*/SConscript"))
+MEGAKERNELS = sorted({**shipped_declarations.megakernels(), **shipped_declarations.built_by_name()})
 
 
 @pytest.mark.parametrize("name", MEGAKERNELS)
