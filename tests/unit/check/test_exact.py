@@ -174,7 +174,7 @@ STORED = "tile: {box: [16, 64], swizzle: 128}"
 @pytest.mark.parametrize("span", [64, 128])
 @pytest.mark.parametrize("columns", [8, 16, 24, 32, 40, 48, 56])
 def test_rows_of_a_box_shorter_than_the_swizzle(span: int, columns: int) -> None:
-    """The copy engine pads them, so that a store reads bytes that nobody wrote."""
+    """The copy engine pads them, so that a store reads bytes that were never written."""
     if columns * 2 > span:
         return
     edits = {"store": [[STORED, f"tile: {{box: [16, {columns}], swizzle: {span}}}"]]}
