@@ -20,7 +20,7 @@ from pipelink_rules.scons.graph import Graph
 from pipelink_rules.scons.megakernel import MegakernelNodes
 from pipelink_rules.scons.options import help_text
 from pipelink_rules.scons.resolve import ResolvedMegakernel, Resolver
-from pipelink_rules.scons.session import BUILD, RuntimeRule, Session, write_document
+from pipelink_rules.scons.session import BUILD, MegakernelRule, RuntimeRule, Session, write_document
 
 
 def finish(env: Any) -> None:
@@ -43,10 +43,14 @@ def _summaries(session: Session) -> dict[str, str]:
     """Return name -> the line of `scons -h`."""
     found = {}
     for name, rule in session.megakernels.items():
-        attributes = dict(rule.attributes)
-        by_name = "" if attributes.get("default", True) else " (built by name only)"
-        found[name] = str(attributes.get("summary", "")) + by_name
+        by_name = "" if _by_default(rule) else " (built by name only)"
+        found[name] = str(dict(rule.attributes).get("summary", "")) + by_name
     return found
+
+
+def _by_default(rule: MegakernelRule) -> bool:
+    """Return whether a build without targets includes the megakernel."""
+    return bool(dict(rule.attributes).get("default", True))
 
 
 def _stop(session: Session) -> None:
@@ -85,7 +89,7 @@ class _Finish:
         defaults = [
             alias
             for name, found in aliases.items()
-            if dict(session.megakernels[name].attributes).get("default", True)
+            if _by_default(session.megakernels[name])
             for alias in found
         ]
         self.env.Alias("megakernels", [alias for found in aliases.values() for alias in found])
@@ -205,8 +209,9 @@ def table(session: Session) -> None:
     names = [
         (arch, name)
         for arch in sorted(os.listdir(session.build))
-        for name in sorted(session.megakernels)
-        if f"{paths.megakernel_stem(BUILD, arch, name)}.cubin" in session.actions
+        for name, rule in sorted(session.megakernels.items())
+        if _by_default(rule)
+        and f"{paths.megakernel_stem(BUILD, arch, name)}.cubin" in session.actions
     ]
     text = summary_text(BUILD, names)
     if text and not SCons.Script.GetOption("silent"):
