@@ -4,7 +4,7 @@ A change that only its own resource needs may leave other errors; the text then 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pipelink_rules.diagnostics.wording import plural
@@ -69,14 +69,6 @@ class Numbers:
         yield from ()
 
 
-def fits(problem: PlacementProblem, rlimit: int) -> Placement | None:
-    """Return a placement that passes its verification, if the budget is enough to find one."""
-    if not warps.shapes(problem):
-        return None
-    found = solve(problem, None, rlimit)
-    return found if isinstance(found, Placement) and not verify(problem, found) else None
-
-
 def with_role(problem: PlacementProblem, role: RoleRequest) -> PlacementProblem:
     """Return the problem with another request of the role of that name."""
     roles = tuple(role if other.name == role.name else other for other in problem.roles)
@@ -91,19 +83,32 @@ class Advisor:
     rlimit: int
     changes: Changes
     _others: tuple[str, ...] | None = None
+    _placed: dict[PlacementProblem, Placement | None] = field(default_factory=dict)
+
+    def placed(self, problem: PlacementProblem) -> Placement | None:
+        """Return a placement that passes its verification, if the budget is enough to find one.
+
+        Several questions about a change need it, so each problem is solved once.
+        """
+        if problem not in self._placed:
+            found = solve(problem, None, self.rlimit) if warps.shapes(problem) else None
+            if not isinstance(found, Placement) or verify(problem, found):
+                found = None
+            self._placed[problem] = found
+        return self._placed[problem]
 
     def refused(self, change: Change) -> str:
         """Return the codes of errors that come with a change, "" if it is accepted."""
-        return self.changes.refused(change.problem, fits(change.problem, self.rlimit))
+        return self.changes.refused(change.problem, self.placed(change.problem))
 
     def shown(self, change: Change) -> str:
         """Return the text of an accepted change, and whether other errors remain after it."""
-        return change.text if fits(change.problem, self.rlimit) else change.text + REMAIN
+        return change.text if self.placed(change.problem) else change.text + REMAIN
 
     def others(self) -> tuple[str, ...]:
         """Return changes of the declaration after which everything is checked and placed."""
         if self._others is None:
-            found = (c.text for c in self.changes.others() if fits(c.problem, self.rlimit))
+            found = (c.text for c in self.changes.others() if self.placed(c.problem))
             self._others = tuple(text for text, _ in zip(found, range(MOST), strict=False))
         return self._others
 

@@ -13,7 +13,7 @@ from pipelink_rules.diagnostics.wording import list_of, plural
 from pipelink_rules.model.placement import PlacementProblem, SharedAllocation
 from pipelink_rules.model.target import TARGETS
 from pipelink_rules.place import warps
-from pipelink_rules.place.advice import MOST, Advisor, Change, fits, with_role
+from pipelink_rules.place.advice import MOST, Advisor, Change, with_role
 from pipelink_rules.place.rectangles import admits, columns_fit, minimum_stages, round_up, rows
 from pipelink_rules.place.warps import GROUP, UNIT
 
@@ -94,7 +94,7 @@ def _relaxations(
             continue
         placings += 1
         change = _lowered(advisor, occupancy, counts)
-        if not fits(only(change.problem), advisor.rlimit):
+        if not advisor.placed(only(change.problem)):
             continue
         done.append(proposal)
         codes = advisor.refused(change)
@@ -154,7 +154,7 @@ def launch_relaxations(advisor: Advisor) -> Relaxed:
 
 
 def _launches(advisor: Advisor, problem: PlacementProblem) -> bool:
-    return fits(only_launch(problem), advisor.rlimit) is not None
+    return advisor.placed(only_launch(problem)) is not None
 
 
 def _fewer_per_sm(advisor: Advisor) -> Iterator[Change]:
@@ -225,7 +225,7 @@ def _largest(advisor: Advisor, item: SharedAllocation) -> int:
     """Return the most bytes of an allocation with which shared memory fits, 0 if none."""
 
     def enough(size: int) -> bool:
-        return fits(only_shared(_sized(advisor, item, size)), advisor.rlimit) is not None
+        return advisor.placed(only_shared(_sized(advisor, item, size))) is not None
 
     low, high = 1, item.bytes  # the first fits, the last does not
     if not enough(low):
@@ -243,7 +243,7 @@ def rounded(advisor: Advisor) -> Relaxed:
     items = tuple(replace(i, bytes=round_up(i.bytes, i.align)) for i in problem.items)
     text = f"round these sizes up to their alignment: {list_of(odd[:SHOWN])}"
     change = Change(text, replace(problem, items=items))
-    if odd and fits(only_shared(change.problem), advisor.rlimit):
+    if odd and advisor.placed(only_shared(change.problem)):
         return Relaxed((advisor.shown(change),))
     return Relaxed((), ("rounding sizes up to their alignment needs more",) if odd else ())
 
@@ -257,7 +257,7 @@ def fewer_named(advisor: Advisor, names: Sequence[str], excess: int) -> str:
         barriers=tuple(need for need in problem.barriers if need.name not in gone),
         mbarriers_fixed=problem.mbarriers_fixed + excess,
     )
-    if not fits(only_named(changed), advisor.rlimit):
+    if not advisor.placed(only_named(changed)):
         return ""
     text = (
         f"replace {plural(excess, 'named barrier')} by mbarriers, whose number only shared memory "
