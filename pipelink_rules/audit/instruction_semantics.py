@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelink_rules.audit.control_flow import FunctionCode
+from pipelink_rules.audit.control_flow import FunctionCode, is_merged
 from pipelink_rules.audit.decode_ptx import (
     arithmetic,
     cell_operand,
@@ -112,7 +112,7 @@ def _plain(code: FunctionCode, statement: Statement) -> Effect:
         return _fence(opcode)
     if base == "shfl" and ".idx" in opcode:
         return _shuffle(statement)
-    if opcode.endswith(".many"):
+    if is_merged(statement):
         return _merged_accesses(statement)
     raw = raw_effect(statement)
     if raw is not None:

@@ -8,7 +8,7 @@ register.
 import re
 from collections.abc import Callable
 
-from pipelink_rules.audit.control_flow import FunctionCode
+from pipelink_rules.audit.control_flow import FunctionCode, is_merged
 from pipelink_rules.audit.decode_ptx import is_float, registers_of
 from pipelink_rules.audit.opcode_table import (
     EXPECTED,
@@ -79,7 +79,7 @@ def _plain(prover: Prover, code: FunctionCode, statement: Statement) -> Effect:
     special = _SPECIAL.get(base)
     if special is not None:
         return special(prover, code, statement)
-    if opcode.endswith(".many"):
+    if is_merged(statement):
         return merged_accesses(prover, statement)
     row = opcode_row(opcode)
     if row is None:

@@ -47,9 +47,10 @@ class ScheduleInputs(Inputs):
         self.index = terms.variable(INDEX, 32)
         self._bound(INDEX, 0, MOST_TILES - 1)
         extents = [evaluate(extent, {}) for extent in work.cluster]
-        self.places = [terms.variable(f"cluster {axis}", 32) for axis in AXES[: len(extents)]]
-        for place, extent in zip(self.places, extents, strict=True):
-            self._bound(str(place.decl().name()), 0, extent - 1)
+        self.axes = [f"cluster {axis}" for axis in AXES[: len(extents)]]  # names of the places
+        self.places = [terms.variable(name, 32) for name in self.axes]
+        for name, place, extent in zip(self.axes, self.places, extents, strict=True):
+            self._bound(name, 0, extent - 1)
             self.queries.assume(terms.less(place, terms.bits(extent, 32)))
         given = [*self.places, *(terms.variable(one.name, 32) for one in self.contract.symbols)]
         self.memory = {("ports", 4 * number): value for number, value in enumerate(given)}
@@ -62,9 +63,9 @@ class ScheduleInputs(Inputs):
 
     def values(self, model: Model) -> tuple[tuple[str, int], ...]:
         """Return sizes, number and place of a counterexample."""
-        sizes = [(one.name, model[terms.variable(one.name, 32)]) for one in self.contract.symbols]
-        places = [(str(place.decl().name()), model[place]) for place in self.places]
-        return (*sizes, (INDEX, model[self.index]), *places)
+        case = self.case(model)
+        ((number, place),) = case.tiles
+        return (*case.sizes.items(), (INDEX, number), *zip(self.axes, place, strict=True))
 
     def case(self, model: Model) -> TileCase:
         """Return a counterexample as inputs of the scheduler."""
@@ -130,7 +131,7 @@ class _Question:
     def number(self, suffix: str = "") -> str:
         """Declare the number of a work tile, and its place in the cluster."""
         bounds = self.inputs.queries.intervals.bounds
-        for name in (INDEX, *(str(place.decl().name()) for place in self.inputs.places)):
+        for name in (INDEX, *self.inputs.axes):
             self.writer.integer(name + suffix, *bounds[name], 1)
         self.writer.claim(f"(< |{INDEX}{suffix}| {self.tiles})")
         return f"|{INDEX}{suffix}|"
@@ -152,13 +153,12 @@ class _Question:
             * one.multiple_of
             for one in symbols
         }
-        places = [str(place.decl().name()) for place in self.inputs.places]
         return TileCase(
             sizes,
             tuple(
                 (
                     found.get(f"{INDEX}{end}.n", 0),
-                    tuple(found.get(f"{name}{end}.n", 0) for name in places),
+                    tuple(found.get(f"{name}{end}.n", 0) for name in self.inputs.axes),
                 )
                 for end in suffixes
             ),
@@ -216,20 +216,16 @@ class _Schedule:
     def prove_alike(self) -> None:
         """Prove that CTAs of a cluster get equal fields along the axes that a field omits."""
         for field in self.fields:
-            for axis, place in zip(AXES, self.inputs.places, strict=False):
-                name = str(place.decl().name())
+            for axis, name, place in zip(AXES, self.inputs.axes, self.inputs.places, strict=False):
                 if axis in field.along or not self._depends(field.name, name):
                     continue
                 moved = [(place, terms.variable(f"{name}'", 32))]
-                self.inputs.queries.intervals.bounds[f"{name}'"] = (
-                    self.inputs.queries.intervals.bounds[name]
-                )
+                bounds = self.inputs.queries.intervals.bounds
+                bounds[f"{name}'"] = bounds[name]
                 for one, other in itertools.product(self.tiles, repeat=2):
                     question = _Question(self.inputs)
                     question.number()
-                    question.writer.integer(
-                        f"{name}'", *self.inputs.queries.intervals.bounds[name], 1
-                    )
+                    question.writer.integer(f"{name}'", *bounds[name], 1)
                     question.define(one, frozenset((field.name,)))
                     question.define(other.at(moved), frozenset((field.name,)), "'")
                     question.writer.claim(f"(distinct |{field.name}| |{field.name}'|)")
@@ -246,11 +242,13 @@ class _Schedule:
     # -- two work tiles -------------------------------------------------------------------------
     def _pairs(self, wanted: frozenset[str]) -> Iterator[tuple[_Question, str, str]]:
         """Yield a question about every two work tiles, with the names of their numbers."""
-        given = [self.inputs.index, *self.inputs.places]
-        moved = [(one, terms.variable(f"{one.decl().name()}'", 32)) for one in given]
+        given = dict(
+            zip((INDEX, *self.inputs.axes), (self.inputs.index, *self.inputs.places), strict=True)
+        )
+        moved = [(one, terms.variable(f"{name}'", 32)) for name, one in given.items()]
         bounds = self.inputs.queries.intervals.bounds
-        for one in given:
-            bounds[f"{one.decl().name()}'"] = bounds[str(one.decl().name())]
+        for name in given:
+            bounds[f"{name}'"] = bounds[name]
         for first, second in itertools.product(self.tiles, repeat=2):
             question = _Question(self.inputs)
             numbers = question.number(), question.number("'")
