@@ -398,9 +398,10 @@ class _Deriver:
             if box and dtype and shares:
                 factors = [shares, buffer.text("stages") or "1", *map(_factor, box)]
                 buffer.fill("bytes", " * ".join([*factors, f"sizeof({dtype})"]), line.span)
-                span = tile.text("swizzle")
-                widest = SWIZZLE_ALIGNMENT["128"] if span and not span.isdigit() else ""
-                alignment = widest or SWIZZLE_ALIGNMENT.get(span, PLAIN_ALIGNMENT)
+                span = tile.text("swizzle") or "0"
+                widest = "128"  # that of an expression is not known yet
+                known = span if span.isdigit() else widest
+                alignment = SWIZZLE_ALIGNMENT.get(known, PLAIN_ALIGNMENT)
                 buffer.fill("align", alignment, line.span)
 
     def _shares(self, role: str) -> str:
