@@ -17,10 +17,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure.benchmark_kernels import subjects
 from benchmarks.measure.gemm_choice import choose, tile_of
-from benchmarks.measure.harness import Launch, machine, note, pairs, sets_for, toolkit_of
+from benchmarks.measure.harness import machine, note, pairs, sets_for, toolkit_of
 from benchmarks.paths import RESULTS
-from pipelink_rules.launch import Kernel, load
+from pipelink_rules.launch import Kernel
 
 ROWS = (1, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 2048, 8192)
 WEIGHTS = ((4096, 4096), (6144, 4096), (14336, 4096), (4096, 14336))  # N, K of an 8B model
@@ -84,12 +85,7 @@ def _shapes() -> list[tuple[int, int, int]]:
 
 
 def _kernels(build: Path) -> dict[str, Kernel]:
-    found = {}
-    for folder in sorted((build / "sm_90a" / "megakernels").glob("gemm*")):
-        manifest = folder / f"{folder.name}.manifest.json"
-        if manifest.is_file() and tile_of(folder.name) is not None:
-            found[folder.name] = load(manifest)
-    return found
+    return {item.name: item.kernel for item in subjects(build, "sm_90a", []) if tile_of(item.name)}
 
 
 def _ceilings() -> dict[str, float]:
@@ -139,7 +135,7 @@ def _row(
         def ours(number: int) -> object:
             return kernel(a=a[number], b=b[number], out=out[number])
 
-        found = _paired(ours, rival, sets, count)
+        found = pairs(ours, rival, sets, count).as_dict()
         if not best or found["b_us"] < best["b_us"]:
             best = {"rival": library, **found}
     bytes_us = per_set / ceilings["copy_tbs"] / 1e6
@@ -157,10 +153,6 @@ def _row(
         f"{row['b_us']:8.1f} us  ratio {row['ratio']:.4f}" + ("" if row["right"] else "  WRONG")
     )
     return row
-
-
-def _paired(ours: Launch, rival: Launch, sets: int, count: int) -> dict[str, Any]:
-    return pairs(ours, rival, sets, count).as_dict()
 
 
 def _error(kernel: Kernel, a: Any, b: Any, out: Any) -> float:

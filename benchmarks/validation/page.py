@@ -60,11 +60,9 @@ def page() -> str:
 
 def megakernels() -> list[str]:
     """Return the megakernels that are built by default, for the GPU of the results."""
-    files = sorted((ROOT / "megakernels").glob("*/SConscript"))
-    texts = {path.parent.name: path.read_text(encoding="utf-8") for path in files}
-    return [
-        name for name, text in texts.items() if '"sm_90a"' in text and "default=False" not in text
-    ]
+    import shipped_declarations
+
+    return sorted(name for name, arch in shipped_declarations.pairs() if arch == "sm_90a")
 
 
 def _cases() -> dict[str, dict[str, Any]]:
